@@ -134,7 +134,13 @@ type Table struct {
 	Document []byte
 	// Config is the table's client configuration (LoadTableResult.config).
 	Config map[string]string
+	// ETag is the quoted entity tag that a load of this state with the default
+	// options would carry; empty for a staged create.
+	ETag string
 }
+
+// Staged reports whether the table exists only in this answer (stage-create).
+func (t Table) Staged() bool { return t.Pointer == "" }
 
 // Warehouse is the answer to warehouse commands and queries.
 type Warehouse struct {

@@ -1,0 +1,113 @@
+package queries
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+// Identifier names a table or view as the client wrote it.
+type Identifier struct {
+	Namespace []string
+	Name      string
+}
+
+// LoadOptions are the parameters of a load that change its answer.
+type LoadOptions struct {
+	IfNoneMatch []string // entity tags as sent, quotes and W/ included; "*" matches any
+	Snapshots   string   // "all" (or empty) or "refs"; anything else is 400
+	Delegation  []string // items of X-Iceberg-Access-Delegation
+	AcceptGzip  bool     // the client takes a gzip answer: the packed form is made ready
+}
+
+// Table is the answer to a load: what LoadTableResult is spliced from.
+type Table struct {
+	ID      ids.ID
+	Mark    ids.ID // id of the event that made this state
+	Pointer string // metadata location
+	ETag    string // quoted entity tag, ready for the header
+	// NotModified is true when one of the caller's tags is ETag: answer 304.
+	// Document is then empty.
+	NotModified bool
+	Document    Document
+	Config      map[string]string
+}
+
+// Document is a metadata document in its stored forms. The bytes are shared
+// and must not be changed.
+type Document struct {
+	plain  []byte
+	packed []byte
+	crc    uint32
+	size   int64
+}
+
+// Size is the length of the plain document in bytes.
+func (d Document) Size() int64 { return d.size }
+
+// Plain returns the document, verbatim. It is nil if only the deflated form is
+// at hand, which happens only when AcceptGzip was set.
+func (d Document) Plain() []byte { return d.plain }
+
+// Deflated returns the raw deflate form, ended by a full flush and without a
+// final block, so that it can be spliced into a gzip member, with the CRC-32
+// (IEEE) of the plain form. It is nil unless AcceptGzip was set.
+func (d Document) Deflated() (deflate []byte, crc uint32) { return d.packed, d.crc }
+
+// Page asks for a part of a list. A client pages only if it sends pageToken,
+// empty or not (iceberg-rest 1.6): Token nil means everything in one answer.
+type Page struct {
+	Token *string
+	Size  *int // nil means the default; below 1 is 400
+}
+
+// Tables is one page of tables.
+type Tables struct {
+	Identifiers []Identifier
+	IDs         []ids.ID // of the same places
+	Next        string   // next-page-token; empty on the last page and without paging
+}
+
+// Namespaces is one page of the direct children of a namespace or warehouse.
+type Namespaces struct {
+	Namespaces [][]string
+	IDs        []ids.ID // of the same places
+	Next       string   // next-page-token; empty on the last page and without paging
+}
+
+// Namespace is the answer to a load of a namespace.
+type Namespace struct {
+	ID         ids.ID
+	Levels     []string
+	Properties json.RawMessage // JSON object of strings
+	Protected  bool
+}
+
+// Config is what GET /v1/config says about a warehouse, besides what the
+// server adds (endpoints, idempotency-key-lifetime).
+type Config struct {
+	Warehouse Warehouse
+	Defaults  map[string]string
+	Overrides map[string]string
+}
+
+// ServerInfo is what GET /management/v1/info says about the stored state.
+type ServerInfo struct {
+	ID             ids.ID // Nil before bootstrap
+	Bootstrapped   bool
+	DefaultProject ids.ID // Nil before bootstrap
+}
+
+// Warehouse is one warehouse as the management API shows it.
+type Warehouse struct {
+	ID             ids.ID
+	Project        ids.ID
+	Name           string
+	Active         bool
+	Protected      bool
+	StorageProfile json.RawMessage // as stored; holds no secret (law 6)
+	DefaultFormat  int
+	AllowedFormats []int
+	UpdatedAt      time.Time
+}
