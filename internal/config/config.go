@@ -1,0 +1,62 @@
+package config
+
+import "time"
+
+// Config is every setting. Tags: env is the variable without ICECORE_,
+// default is its text when it is not set, oneof lists the allowed words, min
+// is the smallest number or duration, doc says what it means. A field of type
+// [Secret] may also be given as a file, by the variable with _FILE appended.
+type Config struct {
+	Database  Database
+	HTTP      HTTP
+	Auth      Auth
+	Catalog   Catalog
+	Log       Log
+	Telemetry Telemetry
+}
+
+// Database says where the log and the read models are.
+type Database struct {
+	URL         Secret        `env:"DATABASE_URL" doc:"PostgreSQL 15 or newer, as the application role: a URL or key=value words as libpq reads them. This role owns nothing and can neither change nor delete events."`
+	OwnerURL    Secret        `env:"DATABASE_OWNER_URL" doc:"The same database as the owner role, used by migrate and rebuild alone. serve does not need it and should not have it."`
+	ReadPool    int           `env:"READ_POOL" default:"8" min:"1" doc:"Largest number of connections for reads. Reads that wait at the same moment share one statement, so few connections carry many clients."`
+	AppendPool  int           `env:"APPEND_POOL" default:"16" min:"1" doc:"Largest number of connections for commits. More let more commits share one flush of the disk."`
+	BurnTimeout time.Duration `env:"BURN_TIMEOUT" default:"5s" min:"100ms" doc:"How long the fate of a commit is asked for after its answer was lost, before the client hears CommitStateUnknownException."`
+}
+
+// HTTP says how requests are served.
+type HTTP struct {
+	Listen         string        `env:"LISTEN" default:"127.0.0.1:8181" doc:"Address and port to serve on. In a container: 0.0.0.0:8181."`
+	MaxBody        Bytes         `env:"MAX_BODY" default:"64MiB" min:"1024" doc:"Largest request body; a longer one is refused with 413."`
+	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" default:"60s" min:"1s" doc:"Longest time for one request, its body included."`
+	ShutdownGrace  time.Duration `env:"SHUTDOWN_GRACE" default:"30s" min:"0s" doc:"After a SIGTERM or SIGINT: how long running requests may still take. New ones are refused at once."`
+}
+
+// Auth says who may ask. Nothing configured means that serve does not start
+// (law 8).
+type Auth struct {
+	Mode string `env:"AUTH" oneof:"disabled" doc:"disabled: everyone who reaches the port may do everything, as one anonymous actor. No other mode exists yet, and without a mode serve refuses to start."`
+}
+
+// Catalog holds what the catalog itself decides by.
+type Catalog struct {
+	DefaultWarehouse string        `env:"DEFAULT_WAREHOUSE" doc:"Name of the warehouse that a client gets which names none in GET /v1/config. Empty: such a client is refused with 400."`
+	FileRoots        []string      `env:"FILE_ROOTS" doc:"Folders, separated by commas, below which warehouses on local or mounted file systems may lie. Empty: no such warehouse can be made or read."`
+	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"32MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
+	UndoWindow       time.Duration `env:"UNDO_WINDOW" default:"168h" min:"0s" doc:"How long metadata files that an event names are kept from clean-up, and how far back a point-in-time restore may reach."`
+	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
+}
+
+// Log holds what the event log needs.
+type Log struct {
+	CheckpointKey   Secret        `env:"CHECKPOINT_KEY" doc:"Private key (signed-note form, PRIVATE+KEY+…) that signs checkpoints of the log. icecore log checkpoint-key makes one. Empty: checkpoints are not signed, and prove nothing to others."`
+	CheckpointEvery time.Duration `env:"CHECKPOINT_EVERY" default:"1m" min:"1s" doc:"How often a checkpoint is written while the log grows."`
+	PartitionSize   int64         `env:"PARTITION_SIZE" default:"5000000" min:"1000" doc:"Numbers per partition of the event table. Applies to partitions made from now on."`
+}
+
+// Telemetry says what the server tells about itself.
+type Telemetry struct {
+	LogLevel     string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Least level that is logged. debug logs each request."`
+	LogFormat    string `env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"One JSON object a line, or text for people."`
+	OTLPEndpoint string `env:"OTLP_ENDPOINT" doc:"URL of an OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318. Empty: no traces are made. Headers and sampling obey the OTEL_… variables of OpenTelemetry."`
+}
