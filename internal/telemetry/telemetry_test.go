@@ -1,0 +1,82 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics("1.2.3")
+	m.RequestStarted()("loadTable", http.MethodGet, 200, 3*time.Millisecond)
+	m.RequestStarted() // still running
+	m.Appended("committed", time.Millisecond)
+	m.Gauge("icecore_sequencer_lag_events", "Events without a position.", func() float64 { return 7 })
+
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	for _, want := range []string{
+		`icecore_http_request_seconds_count{method="GET",route="loadTable",status="200"} 1`,
+		`icecore_http_requests_in_flight 1`,
+		`icecore_append_seconds_bucket{outcome="committed",le="0.001"} 1`,
+		`icecore_sequencer_lag_events 7`,
+		`icecore_build_info{version="1.2.3"} 1`,
+		`go_goroutines `,
+	} {
+		if !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("missing %s", want)
+		}
+	}
+}
+
+func TestLoggerObeysLevelAndFormat(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ level, format, want string }{
+		{"warn", "json", `"level":"WARN","msg":"two"`},
+		{"warn", "text", `level=WARN msg=two`},
+	} {
+		var out strings.Builder
+		log := NewLogger(&out, c.level, c.format)
+		log.Info("one")
+		log.Warn("two")
+		if got := out.String(); strings.Contains(got, "one") || !strings.Contains(got, c.want) {
+			t.Errorf("%s %s: %s", c.level, c.format, got)
+		}
+	}
+}
+
+func TestTracesAreOffByDefaultAndReachTheCollectorWhenOn(t *testing.T) {
+	t.Parallel()
+	off, err := NewTracing(t.Context(), "", "v")
+	if err != nil || off.Enabled {
+		t.Fatal(off, err)
+	}
+	if _, span := off.Provider.Tracer("x").Start(t.Context(), "y"); span.IsRecording() {
+		t.Error("a span is recorded without an endpoint")
+	}
+
+	got := make(chan string, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case got <- r.URL.Path:
+		default:
+		}
+	}))
+	defer collector.Close()
+	on, err := NewTracing(t.Context(), collector.URL, "v")
+	if err != nil || !on.Enabled {
+		t.Fatal(on, err)
+	}
+	_, span := on.Provider.Tracer("x").Start(t.Context(), "y")
+	span.End()
+	if err := on.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if path := <-got; path != "/v1/traces" {
+		t.Errorf("sent to %s", path)
+	}
+}
