@@ -1,0 +1,105 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// Objects reads, writes, lists and deletes objects. A location is a full text
+// such as file:///srv/warehouse/ns/t/metadata/00000-….metadata.json, in any
+// accepted spelling. Implementations are safe for concurrent use and give
+// read-your-writes across all of their callers.
+//
+// Every method may return an [*Error] of kind [ErrOutside] or [ErrInvalid].
+type Objects interface {
+	// Put writes an object, replacing one that is there in one step. It
+	// returns after object and name are durable. On [ErrNoSpace] nothing is
+	// left behind; after any other error the object may be there or not.
+	Put(ctx context.Context, location string, data []byte) error
+	// PutIfAbsent is Put, but fails with [ErrExists] when there is an object.
+	// Not every store can promise that under concurrency: where correctness
+	// depends on it, let the name hold a UUID and use Put.
+	PutIfAbsent(ctx context.Context, location string, data []byte) error
+	// Get returns the whole object if it has at most limit bytes, otherwise
+	// [ErrTooLarge]; [ErrNotFound] when there is none.
+	Get(ctx context.Context, location string, limit int64) ([]byte, error)
+	// Stat returns what the store knows of an object, or [ErrNotFound].
+	Stat(ctx context.Context, location string) (Info, error)
+	// List returns up to limit (at least 1) objects whose location begins with
+	// prefix and a slash, in bytewise order of location, starting behind the
+	// location after; an empty after starts at the beginning. Fewer than limit
+	// results mean that the end was reached. A prefix where nothing lies
+	// yields nothing. Links are listed as objects and not followed. Objects
+	// that come or go meanwhile may be seen or not; all others are seen once.
+	List(ctx context.Context, prefix, after string, limit int) ([]Info, error)
+	// Delete removes an object; a missing one is no error. A link is removed
+	// itself, not what it leads to. It need not be durable on return.
+	Delete(ctx context.Context, location string) error
+	// Prune removes the empty folders at and below prefix, in stores that have
+	// folders, and makes deletions below it durable.
+	Prune(ctx context.Context, prefix string) error
+}
+
+// Info describes one object.
+type Info struct {
+	Location string    // canonical; comparable with [Location.String]
+	Size     int64     // bytes
+	ModTime  time.Time // last modification by the store's clock, UTC
+}
+
+// Store is the opened store of one profile. It implements [Objects] for all
+// that lies below the profile's root; commands use it through [Scope].
+type Store interface {
+	Objects
+	// Profile returns what the store was opened with.
+	Profile() Profile
+	// Locate parses a location and checks by its text that it lies below the
+	// profile's root.
+	Locate(location string) (Location, error)
+	// Key returns the canonical claim key of the folder at a location, which
+	// need not exist: links on the way are resolved, so that two spellings of
+	// one place give one key.
+	Key(ctx context.Context, location string) (Key, error)
+	// Scoped returns the objects below the claims; see [Scope].
+	Scoped(claims []Key) Objects
+}
+
+// Scope narrows a store to the claims of one object (design, law 5): a read,
+// write or deletion must lie below one of them, a list or prune at or below
+// one, else it fails with [ErrOutside] and touches nothing. Without claims
+// everything is refused.
+func Scope(store Store, claims []Key) Objects { return store.Scoped(claims) }
+
+// Claim returns what an object that shall live at a location writes down: the
+// canonical location and the key to claim. The location must be claimable and
+// lie below the profile's root, not be it.
+func Claim(ctx context.Context, store Store, location string) (Location, Key, error) {
+	l, err := store.Locate(location)
+	if err != nil {
+		return Location{}, "", err
+	}
+	if err := l.Claimable(); err != nil {
+		return Location{}, "", err
+	}
+	key, err := store.Key(ctx, location)
+	if err != nil {
+		return Location{}, "", err
+	}
+	base, err := store.Key(ctx, store.Profile().Root().String())
+	if err != nil {
+		return Location{}, "", err
+	}
+	refused := func(kind, cause error) (Location, Key, error) {
+		return Location{}, "", &Error{Op: "claim", Location: location, Kind: kind, Cause: cause}
+	}
+	switch {
+	case key == base:
+		return refused(ErrOutside, errors.New("it is the root of the warehouse"))
+	case len(key) > MaxLocation || !utf8.ValidString(string(key)):
+		return refused(ErrInvalid, fmt.Errorf("what it leads to is longer than %d bytes or not UTF-8", MaxLocation))
+	}
+	return l, key, nil
+}
