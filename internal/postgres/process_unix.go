@@ -1,0 +1,118 @@
+//go:build unix
+
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// mayEnter reports whether the account has the execute bit on a folder.
+// Supplementary groups and access lists are not looked at: the answer errs on
+// the side of no.
+func (a *account) mayEnter(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.Mode()&0o001 != 0
+	}
+	switch {
+	case int(st.Uid) == a.uid:
+		return info.Mode()&0o100 != 0
+	case int(st.Gid) == a.gid:
+		return info.Mode()&0o010 != 0
+	}
+	return info.Mode()&0o001 != 0
+}
+
+// runAs makes a command run as the account.
+func runAs(cmd *exec.Cmd, acc *account) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	if acc != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(acc.uid), Gid: uint32(acc.gid)}
+	}
+}
+
+// detach keeps a terminal's Ctrl-C away from the server: its owner stops it in
+// the right order.
+func detach(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+}
+
+func alive(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+func signalProcess(pid int, sig syscall.Signal) error {
+	err := syscall.Kill(pid, sig)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// The signals by which a postmaster stops.
+const (
+	sigFast      = syscall.SIGINT
+	sigImmediate = syscall.SIGQUIT
+	sigKill      = syscall.SIGKILL
+	sigFreeze    = syscall.SIGSTOP
+)
+
+// errLocked says that another process holds the lock.
+var errLocked = errors.New("locked")
+
+// lockFile takes an exclusive lock that dies with this process and writes the
+// process's id into the file.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	if err := file.Truncate(0); err == nil {
+		_, _ = fmt.Fprintf(file, "%d\n", os.Getpid())
+	}
+	return file, nil
+}
+
+// psChildren asks ps for the children of a process.
+func psChildren(pid int) []int {
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for line := range strings.Lines(string(out)) {
+		var child, parent int
+		if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
+			pids = append(pids, child)
+		}
+	}
+	return pids
+}
+
+// removeSegment removes a System V shared memory segment, if nobody uses it.
+func removeSegment(id int) {
+	var info unix.SysvShmDesc
+	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &info); err == nil && info.Nattch == 0 {
+		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
+	}
+}
