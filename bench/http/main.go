@@ -55,9 +55,6 @@ func main() {
 	}
 }
 
-// superuser is the role that owns a private cluster.
-const superuser = "postgres"
-
 // poolSize is the number of connections of the ceiling, and of each of the
 // subject's two pools.
 const poolSize = 16
@@ -180,7 +177,7 @@ func startPostgres(ctx context.Context, dir string) (*postgres.Server, error) {
 }
 
 func prepareCeiling(ctx context.Context, server *postgres.Server) error {
-	conn, err := server.Connect(ctx, superuser, "postgres")
+	conn, err := server.Connect(ctx, postgres.SuperRole, "postgres")
 	if err != nil {
 		return err
 	}
@@ -191,7 +188,7 @@ func prepareCeiling(ctx context.Context, server *postgres.Server) error {
 	if err != nil {
 		return err
 	}
-	if conn, err = server.Connect(ctx, superuser, "ceiling"); err != nil {
+	if conn, err = server.Connect(ctx, postgres.SuperRole, "ceiling"); err != nil {
 		return err
 	}
 	defer conn.Close(ctx) //nolint:errcheck // set-up
@@ -284,7 +281,7 @@ func startCeiling(ctx context.Context, server *postgres.Server, folder string) (
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(self, "ceiling", addr, server.URL(superuser, "ceiling"), folder) //nolint:gosec,noctx // this very program, stopped below
+	cmd := exec.Command(self, "ceiling", addr, server.URL(postgres.SuperRole, "ceiling"), folder) //nolint:gosec,noctx // this very program, stopped below
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
