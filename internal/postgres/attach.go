@@ -50,7 +50,7 @@ func Reset(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	s, err := claim(Options{Dir: dir})
+	s, err := claim(Options{Dir: dir, Binaries: Binaries{Dir: dir}}) // no binaries are needed to delete
 	if err != nil {
 		return err
 	}

@@ -43,12 +43,16 @@ func loadPasswords(dir string) (passwords, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the credentials: %w", err)
 	}
-	p := passwords{SuperRole: rand.Text(), OwnerRole: rand.Text(), AppRole: rand.Text()}
-	data, err = json.Marshal(map[string]string(p))
+	return passwords{SuperRole: rand.Text(), OwnerRole: rand.Text(), AppRole: rand.Text()}.save(dir)
+}
+
+// save writes the passwords into a data folder, for nobody else to read.
+func (p passwords) save(dir string) (passwords, error) {
+	data, err := json.Marshal(map[string]string(p))
 	if err != nil {
 		return nil, fmt.Errorf("write the credentials: %w", err)
 	}
-	if err := writeWhole(path, data, 0o600); err != nil {
+	if err := writeWhole(filepath.Join(dir, "credentials"), data, 0o600); err != nil {
 		return nil, fmt.Errorf("write the credentials: %w", err)
 	}
 	return p, nil

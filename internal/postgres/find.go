@@ -164,7 +164,7 @@ func Find(ctx context.Context, o FindOptions) (Binaries, error) {
 		if ctx.Err() != nil {
 			return Binaries{}, ctx.Err()
 		}
-		if err != nil || !b.suits(o.Major) {
+		if err != nil || !b.suits(o.Major) || reachable(b.Dir, serverUser()) != nil {
 			continue
 		}
 		return b, nil

@@ -52,7 +52,10 @@ func unpackJar(ctx context.Context, jar, dest string) error {
 // elsewhere: names must be local, links must point inside, and no entry is
 // written through a link.
 func untar(ctx context.Context, r io.Reader, dest string) error {
-	if err := os.MkdirAll(dest, 0o755); err != nil {
+	if err := os.Mkdir(dest, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(dest, 0o755); err != nil {
 		return err
 	}
 	// An os.Root refuses every path that leaves it, links included.
@@ -88,14 +91,12 @@ func untar(ctx context.Context, r io.Reader, dest string) error {
 }
 
 func writeEntry(root *os.Root, r io.Reader, header *tar.Header, name string) error {
-	// Folders and files are readable by all: when root unpacks, another user
-	// runs them.
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+	if err := makeDirs(root, path.Dir(name)); err != nil {
 		return err
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		return root.MkdirAll(name, 0o755)
+		return makeDirs(root, name)
 	case tar.TypeReg:
 		mode := os.FileMode(0o644)
 		if header.FileInfo().Mode()&0o111 != 0 {
@@ -109,7 +110,6 @@ func writeEntry(root *os.Root, r io.Reader, header *tar.Header, name string) err
 			_ = file.Close()
 			return err
 		}
-		// The creation mode went through the umask.
 		if err := file.Chmod(mode); err != nil {
 			_ = file.Close()
 			return err
@@ -123,4 +123,22 @@ func writeEntry(root *os.Root, r io.Reader, header *tar.Header, name string) err
 	default:
 		return fmt.Errorf("an entry of type %q is not expected", header.Typeflag)
 	}
+}
+
+// makeDirs makes folders that all may read, whatever the umask says: when root
+// unpacks, another user runs what is in them.
+func makeDirs(root *os.Root, name string) error {
+	if name == "." {
+		return nil
+	}
+	if err := makeDirs(root, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(name, 0o755); err != nil {
+		if info, statErr := root.Lstat(name); statErr == nil && info.IsDir() {
+			return nil
+		}
+		return err
+	}
+	return root.Chmod(name, 0o755)
 }
