@@ -1,0 +1,389 @@
+package catalog_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/catalog/eventschema"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/schema/events"
+)
+
+// addGolden writes samples that have no file yet. Existing files are never
+// written: they are payloads that were released.
+var addGolden = flag.Bool("add-golden", false, "write the golden payloads of samples that have none")
+
+const testdata = "../schema/events/testdata"
+
+func id(n int) ids.ID {
+	return ids.MustParse(fmt.Sprintf("018f3c1e-7b2a-7cde-8f01-%012x", n))
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// samples are the events behind the golden payloads of the newest versions.
+func samples() map[string]catalog.Event {
+	name := catalog.TableName{NamespaceID: id(3), Namespace: catalog.Namespace{"Sales", "münchen"}, Name: "Orders 2024/05"}
+	file := catalog.MetadataFile{
+		MetadataLocation: "file:///srv/demo/orders/metadata/00001-018f3c1e-7b2a-7cde-8f01-000000000031.metadata.json",
+		SHA256:           [32]byte{0xab, 0xcd, 31: 1}, Size: 2048, Format: 2,
+	}
+	const claim = "file//srv/demo/orders/"
+	return map[string]catalog.Event{
+		"server.bootstrapped/first":        &catalog.ServerBootstrapped{TermsAccepted: true, DefaultProject: catalog.DefaultProject},
+		"server.bootstrapped/no-project":   &catalog.ServerBootstrapped{TermsAccepted: true},
+		"project.created/default":          &catalog.ProjectCreated{Name: "Default Project"},
+		"warehouse.created/local":          &catalog.WarehouseCreated{Project: catalog.DefaultProject, Name: "demo", StorageProfile: json.RawMessage(`{"type":"file","root":"file:///srv/demo"}`), DefaultFormat: 2, AllowedFormats: []int{1, 2, 3}},
+		"namespace.created/top":            &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales"}, Ancestors: []ids.ID{}, Properties: json.RawMessage(`{"owner":"data","z":"1","a":"2"}`)},
+		"namespace.created/nested":         &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales", "münchen"}, Ancestors: []ids.ID{id(2)}, Properties: json.RawMessage(`{}`)},
+		"namespace.properties-updated/all": &catalog.NamespacePropertiesUpdated{Namespace: catalog.Namespace{"Sales"}, Updated: json.RawMessage(`{"owner":"platform"}`), Removed: []string{"z", ""}, Properties: json.RawMessage(`{"owner":"platform","a":"2"}`)},
+		"namespace.dropped/top":            &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}},
+		"table.created/request": &catalog.TableCreated{
+			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
+			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"properties":{"k":"<&>"}}`),
+			Claims:  []string{claim}, Snapshots: []catalog.Snapshot{},
+		},
+		"table.created/updates": &catalog.TableCreated{
+			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
+			Updates: json.RawMessage(`[{"action":"assign-uuid","uuid":"018f3c1e-7b2a-7cde-8f01-000000000004"}, {"action":"x","n":3051729675574597004}]`),
+			Claims:  []string{claim, "file//srv/elsewhere/"},
+			Snapshots: []catalog.Snapshot{{
+				ID: 3051729675574597004, SequenceNumber: ptr[int64](1), TimestampMS: 1717000000100,
+				Operation: "append", Summary: json.RawMessage(`{"added-records":"3"}`),
+			}},
+		},
+		"table.committed/append": &catalog.TableCommitted{
+			TableName: name, TableUUID: id(4), Previous: "file:///srv/demo/orders/metadata/00000-018f3c1e-7b2a-7cde-8f01-000000000030.metadata.json",
+			MetadataFile: file, NowMS: 1717000000456,
+			Requirements: json.RawMessage(`[{"type":"assert-ref-snapshot-id","ref":"main","snapshot-id":null}]`),
+			Updates:      json.RawMessage(`[{"action":"add-snapshot","snapshot":{"snapshot-id":3051729675574597004}}]`),
+			ClaimsAdded:  []string{}, ClaimsRemoved: []string{},
+			Snapshots: []catalog.Snapshot{{ID: 3051729675574597004, ParentID: ptr[int64](17), SequenceNumber: ptr[int64](2), TimestampMS: 1717000000400, Operation: "append", Summary: json.RawMessage(`{"added-records":"3"}`)}},
+		},
+		"table.committed/moved": &catalog.TableCommitted{
+			TableName: name, TableUUID: id(4), Previous: "file:///srv/demo/orders/metadata/0.json", MetadataFile: file, NowMS: 1,
+			Requirements: json.RawMessage(`[]`), Updates: json.RawMessage(`[{"action":"set-location","location":"file:///srv/demo/o2"}]`),
+			ClaimsAdded: []string{"file//srv/demo/o2/"}, ClaimsRemoved: []string{claim}, Snapshots: []catalog.Snapshot{},
+		},
+		"table.renamed/across": &catalog.TableRenamed{TableUUID: id(4), From: name, To: catalog.TableName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "o\"2\"\n"}},
+		"table.registered/new": &catalog.TableRegistered{
+			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file,
+			ClaimsAdded: []string{claim}, ClaimsRemoved: []string{},
+		},
+		"table.registered/overwrite": &catalog.TableRegistered{
+			TableName: name, TableUUID: id(5), Location: "file:///srv/demo/o2", Overwrites: true, Previous: file.MetadataLocation, MetadataFile: file,
+			ClaimsAdded: []string{"file//srv/demo/o2/"}, ClaimsRemoved: []string{claim},
+		},
+		"table.dropped/hard":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, ClaimsReleased: []string{claim}},
+		"table.dropped/soft":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ExpiresAtMS: ptr[int64](1717600000000), ClaimsReleased: []string{}},
+		"table.dropped/purge": &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ClaimsReleased: []string{}},
+	}
+}
+
+// golden is one payload of testdata.
+type golden struct {
+	path, typ, schema string
+	data              []byte
+}
+
+func goldens(t testing.TB) []golden {
+	t.Helper()
+	var list []golden
+	err := filepath.WalkDir(testdata, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, _ := filepath.Rel(testdata, path)
+		parts := strings.Split(filepath.ToSlash(rel), "/")
+		if len(parts) != 3 {
+			return fmt.Errorf("%s is not <type>/v<version>/<name>.json", rel)
+		}
+		version, err := strconv.Atoi(strings.TrimPrefix(parts[1], "v"))
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		typ := catalog.TypePrefix + parts[0]
+		if catalog.EntityOf(typ) == catalog.EntityLog {
+			return err // the log's own events: eventstore reads them
+		}
+		list = append(list, golden{rel, typ, catalog.DataSchema(typ, version), data})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func validator(t testing.TB) *eventschema.Validator {
+	t.Helper()
+	v, err := eventschema.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSamplesAreTheGoldenPayloads(t *testing.T) {
+	t.Parallel()
+	for name, event := range samples() {
+		typ, schema, data, err := catalog.Encode(event)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		event, file, _ := strings.Cut(name, "/")
+		path := filepath.Join(testdata, event, "v"+schema[strings.LastIndexByte(schema, 'v')+1:], file+".json")
+		if typ != catalog.TypePrefix+event {
+			t.Errorf("%s is a %s", name, typ)
+		}
+		stored, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) && *addGolden {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%v (write it with -add-golden)", err)
+		}
+		if !bytes.Equal(stored, data) {
+			t.Errorf("%s: the codec writes\n%s\nbut released was\n%s", path, data, stored)
+		}
+	}
+}
+
+func TestEveryPayloadEverReleasedDecodes(t *testing.T) {
+	t.Parallel()
+	v := validator(t)
+	seen := map[string]bool{}
+	for _, g := range goldens(t) {
+		seen[g.typ] = true
+		event, err := v.Decode(g.typ, g.schema, g.data)
+		if err != nil {
+			t.Errorf("%s: %v", g.path, err)
+			continue
+		}
+		_, schema, again, err := catalog.Encode(event)
+		if err != nil {
+			t.Errorf("%s: encode again: %v", g.path, err)
+		}
+		if schema == g.schema && !bytes.Equal(again, g.data) {
+			t.Errorf("%s: decoded and encoded gives\n%s", g.path, again)
+		}
+	}
+	for _, typ := range catalog.Types() {
+		if !seen[typ] {
+			t.Errorf("%s has no golden payload", typ)
+		}
+		file, _ := events.FileOf(catalog.DataSchema(typ, 1))
+		if !slices.Contains(events.Files(), file) {
+			t.Errorf("%s has no schema file %s", typ, file)
+		}
+	}
+}
+
+func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
+	t.Parallel()
+	for name, event := range samples() {
+		typ, schema, data, err := catalog.Encode(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := catalog.Decode(typ, schema, data)
+		if err != nil || !reflect.DeepEqual(back, event) {
+			t.Errorf("%s: %v\n got %+v\nwant %+v", name, err, back, event)
+		}
+	}
+}
+
+func TestCodecRejectsWhatTheSchemaRejects(t *testing.T) {
+	t.Parallel()
+	v := validator(t)
+	cases, refused := 0, 0
+	for _, g := range goldens(t) {
+		var doc any
+		decoder := json.NewDecoder(bytes.NewReader(g.data))
+		decoder.UseNumber()
+		if err := decoder.Decode(&doc); err != nil {
+			t.Fatal(err)
+		}
+		mutate(doc, func(note string) {
+			data, err := json.Marshal(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases++
+			schemaErr := v.Validate(g.schema, data)
+			_, codecErr := catalog.Decode(g.typ, g.schema, data)
+			if (schemaErr == nil) != (codecErr == nil) {
+				t.Errorf("%s, %s: schema says %v, codec says %v\n%s", g.path, note, schemaErr, codecErr, data)
+			}
+			if schemaErr != nil {
+				refused++
+			}
+		})
+	}
+	if cases < 2000 || refused < cases/2 {
+		t.Errorf("only %d mutations, %d refused: the test lost its teeth", cases, refused)
+	}
+}
+
+// mutate calls try with the document changed in every small way, one at a time.
+func mutate(doc any, try func(note string)) {
+	values := []any{
+		nil, true, false, json.Number("0"), json.Number("-1"), json.Number("1"), json.Number("3"), json.Number("10"), json.Number("1.5"),
+		json.Number("9223372036854775808"), "", "x", "/", "a/", strings.Repeat("n", 256), strings.Repeat("n", 4097), "00000000-0000-0000-0000-000000000000",
+		"018F3C1E-7b2a-7cde-8f01-23456789abcd", "018f3c1e-7b2a-7cde-8f01-23456789abcd", strings.Repeat("0f", 32), strings.Repeat("0F", 32),
+		[]any{}, []any{nil}, []any{"a"}, []any{"a/", "a/"}, []any{map[string]any{}}, []any{map[string]any{"action": "x", "type": "y"}},
+		map[string]any{}, map[string]any{"type": "x"}, map[string]any{"k": "v"}, map[string]any{"k": json.Number("1")},
+		map[string]any{"name": "x", "schema": map[string]any{}},
+	}
+	var walk func(at string, get func() any, set func(any))
+	walk = func(at string, get func() any, set func(any)) {
+		old := get()
+		for i, value := range values {
+			set(value)
+			try(fmt.Sprintf("%s = value %d", at, i))
+		}
+		set(old)
+		switch o := old.(type) {
+		case map[string]any:
+			o["unknown-member"] = "x"
+			try(at + " with an unknown member")
+			delete(o, "unknown-member")
+			keys := make([]string, 0, len(o))
+			for k := range o {
+				keys = append(keys, k)
+			}
+			slices.Sort(keys)
+			for _, k := range keys {
+				value := o[k]
+				delete(o, k)
+				try(at + " without " + k)
+				o[strings.ToUpper(k)] = value
+				try(at + " with " + k + " in capitals")
+				delete(o, strings.ToUpper(k))
+				o[k] = value
+				walk(at+"."+k, func() any { return o[k] }, func(v any) { o[k] = v })
+			}
+		case []any:
+			if len(o) > 0 {
+				set(append(slices.Clone(o), o[0]))
+				try(at + " with its first element twice")
+				set(old)
+				walk(at+"[0]", func() any { return o[0] }, func(v any) { o[0] = v })
+			}
+		}
+	}
+	top := doc.(map[string]any)
+	keys := make([]string, 0, len(top))
+	for k := range top {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		value := top[k]
+		delete(top, k)
+		try("without " + k)
+		top[k] = value
+		walk(k, func() any { return top[k] }, func(v any) { top[k] = v })
+	}
+	top["unknown-member"] = json.Number("1")
+	try("with an unknown member")
+	delete(top, "unknown-member")
+}
+
+func TestDecodeIsStrict(t *testing.T) {
+	t.Parallel()
+	const typ = catalog.TypeProjectCreated
+	schema := catalog.DataSchema(typ, 1)
+	for name, data := range map[string]string{
+		"a member twice":          `{"name":"a","name":"b"}`,
+		"another letter case":     `{"Name":"a"}`,
+		"text behind the object":  `{"name":"a"} x`,
+		"no object":               `[]`,
+		"empty":                   ``,
+		"not UTF-8":               "{\"name\":\"\xff\"}",
+		"a comment":               `{"name":"a"/**/}`,
+		"a name of 256 bytes":     `{"name":"` + strings.Repeat("ä", 128) + `"}`,
+		"an escaped unknown name": `{"name":"a","\u006eame2":"b"}`,
+	} {
+		_, err := catalog.Decode(typ, schema, []byte(data))
+		var payload *catalog.PayloadError
+		if !errors.As(err, &payload) || payload.Type != typ {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	if e, err := catalog.Decode(typ, schema, []byte(" {\"n\\u0061me\" : \"a\\\"\" }\n")); err != nil || e.(*catalog.ProjectCreated).Name != `a"` {
+		t.Errorf("escapes and space: %v, %v", e, err)
+	}
+	for _, other := range []string{"", "urn:icecore:events:project.created:v2", "urn:icecore:events:project.created:v0", "urn:icecore:events:project.created:v01", "urn:icecore:events:server.bootstrapped:v1"} {
+		if _, err := catalog.Decode(typ, other, []byte(`{"name":"a"}`)); err == nil {
+			t.Errorf("dataschema %q is accepted", other)
+		}
+	}
+	if _, err := catalog.Decode("dev.icecore.project.eaten", schema, []byte(`{"name":"a"}`)); err == nil {
+		t.Error("an unknown type is accepted")
+	}
+}
+
+func TestEncodeRejectsWhatDecodeRejects(t *testing.T) {
+	t.Parallel()
+	for name, e := range map[string]catalog.Event{
+		"empty name":               &catalog.ProjectCreated{},
+		"name that is no text":     &catalog.ProjectCreated{Name: "\xff"},
+		"nil ancestor":             &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}, Ancestors: []ids.ID{ids.Nil}, Properties: json.RawMessage(`{}`)},
+		"no properties":            &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}},
+		"properties of numbers":    &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}, Properties: json.RawMessage(`{"a":1}`)},
+		"raw text that is no JSON": &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}, Properties: json.RawMessage(`{"a":"b"`)},
+		"no format":                &catalog.WarehouseCreated{Project: id(1), Name: "w", StorageProfile: json.RawMessage(`{"type":"file"}`), DefaultFormat: 2},
+	} {
+		if _, _, data, err := catalog.Encode(e); err == nil {
+			t.Errorf("%s: encoded as %s", name, data)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	v := validator(f)
+	types := catalog.Types()
+	for _, g := range goldens(f) {
+		f.Add(uint8(slices.Index(types, g.typ)), g.data)
+	}
+	f.Fuzz(func(t *testing.T, n uint8, data []byte) {
+		typ := types[int(n)%len(types)]
+		schema := catalog.DataSchema(typ, 1)
+		event, err := catalog.Decode(typ, schema, data)
+		if err != nil {
+			return
+		}
+		if err := v.Validate(schema, data); err != nil {
+			t.Fatalf("the codec accepts what the schema rejects: %v", err)
+		}
+		_, _, again, err := catalog.Encode(event)
+		if err != nil {
+			t.Fatalf("encode again: %v", err)
+		}
+		back, err := catalog.Decode(typ, schema, again)
+		if err != nil || !reflect.DeepEqual(back, event) {
+			t.Fatalf("decoded, encoded, decoded: %v\n%+v\n%+v", err, back, event)
+		}
+	})
+}
