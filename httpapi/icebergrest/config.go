@@ -1,0 +1,79 @@
+package icebergrest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+// getConfig is GET /v1/config. The warehouse is named, with its project before
+// a slash if that is not the default one, as Lakekeeper does.
+func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
+	q, err := wire.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	name, err := q.String("warehouse")
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = a.deps.DefaultWarehouse
+	}
+	if name == "" {
+		return &catalog.Error{Kind: catalog.BadRequest, Message: "The parameter warehouse is missing: name one, as in /v1/config?warehouse=demo"}
+	}
+	var project ids.ID
+	if before, after, ok := strings.Cut(name, "/"); ok {
+		if id, err := ids.Parse(before); err == nil {
+			project, name = id, after
+		}
+	}
+	config, err := a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
+	if err != nil {
+		return err
+	}
+	overrides := map[string]string{"prefix": config.Warehouse.ID.String(), "namespace-separator": wire.Separator}
+	maps.Copy(overrides, config.Overrides)
+
+	body := append([]byte(`{"defaults":`), wire.AppendMap(nil, config.Defaults)...)
+	body = append(body, `,"overrides":`...)
+	body = wire.AppendMap(body, overrides)
+	body = append(body, a.settled...)
+	wire.JSON(w, http.StatusOK, body)
+	return nil
+}
+
+func settledConfig(endpoints []string, lifetime time.Duration) []byte {
+	body := append([]byte(`,"endpoints":`), wire.AppendStrings(nil, endpoints)...)
+	body = append(body, `,"idempotency-key-lifetime":`...)
+	body = wire.AppendString(body, isoDuration(lifetime))
+	return append(body, '}')
+}
+
+// isoDuration prints whole seconds in the part of ISO 8601 that Java's
+// Duration.parse reads: no weeks, no days.
+func isoDuration(d time.Duration) string {
+	seconds := int64(d / time.Second)
+	var b strings.Builder
+	b.WriteString("PT")
+	for _, unit := range []struct {
+		seconds int64
+		letter  byte
+	}{{3600, 'H'}, {60, 'M'}, {1, 'S'}} {
+		if n := seconds / unit.seconds; n > 0 {
+			fmt.Fprintf(&b, "%d%c", n, unit.letter)
+			seconds -= n * unit.seconds
+		}
+	}
+	if b.Len() == 2 {
+		b.WriteString("0S")
+	}
+	return b.String()
+}

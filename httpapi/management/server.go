@@ -1,0 +1,77 @@
+package management
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+// getInfo is GET /management/v1/info.
+func (a *API) getInfo(w http.ResponseWriter, r *http.Request) error {
+	info, err := a.deps.Queries.ServerInfo(r.Context(), wire.Actor(r))
+	if err != nil {
+		return err
+	}
+	body := append([]byte(`{"version":`), wire.AppendString(nil, a.deps.Version)...)
+	// Lakekeeper's clients read their server's version here; it is ours.
+	body = append(body, `,"lakekeeper-version":`...)
+	body = wire.AppendString(body, a.deps.Version)
+	body = append(body, `,"bootstrapped":`...)
+	body = strconv.AppendBool(body, info.Bootstrapped)
+	body = append(body, `,"server-id":`...)
+	body = appendID(body, info.ID)
+	body = append(body, `,"default-project-id":`...)
+	body = appendID(body, info.DefaultProject)
+	body = append(body, `,"authz-backend":`...)
+	body = wire.AppendString(body, a.deps.AuthzBackend)
+	body = append(body, `,"aws-system-identities-enabled":false,"azure-system-identities-enabled":false,"gcp-system-identities-enabled":false`...)
+	body = append(body, `,"queues":[],"license-status":{"license-type":"Apache-2.0","valid":true}}`...)
+	wire.JSON(w, http.StatusOK, body)
+	return nil
+}
+
+func appendID(dst []byte, id ids.ID) []byte {
+	if id.IsNil() {
+		return append(dst, "null"...)
+	}
+	return wire.AppendString(dst, id.String())
+}
+
+// bootstrap is POST /management/v1/bootstrap. What it says about the user is
+// read over: nobody is authenticated yet, and names are kept nowhere (law 6).
+func (a *API) bootstrap(w http.ResponseWriter, r *http.Request) error {
+	object, call, err := a.request(r)
+	if err != nil {
+		return err
+	}
+	if object.Raw("accept-terms-of-use") == nil {
+		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: accept-terms-of-use is missing"}
+	}
+	accepted, err := object.Bool("accept-terms-of-use")
+	if err != nil {
+		return err
+	}
+	if err := a.deps.Commands.Bootstrap(r.Context(), call, commands.Bootstrap{AcceptTermsOfUse: accepted}); err != nil {
+		return err
+	}
+	wire.NoContent(w)
+	return nil
+}
+
+// request reads the body of a mutation and what accompanies its command.
+func (a *API) request(r *http.Request) (wire.Object, commands.Call, error) {
+	body, err := wire.ReadBody(r, a.deps.MaxBody)
+	if err != nil {
+		return wire.Object{}, commands.Call{}, err
+	}
+	object, err := wire.ParseObject(body)
+	if err != nil {
+		return wire.Object{}, commands.Call{}, err
+	}
+	call, err := wire.Call(r, body)
+	return object, call, err
+}

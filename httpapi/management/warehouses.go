@@ -1,0 +1,211 @@
+package management
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/queries"
+)
+
+// createWarehouse is POST /management/v1/warehouse.
+func (a *API) createWarehouse(w http.ResponseWriter, r *http.Request) error {
+	object, call, err := a.request(r)
+	if err != nil {
+		return err
+	}
+	in, err := readWarehouse(r, object)
+	if err != nil {
+		return err
+	}
+	made, err := a.deps.Commands.CreateWarehouse(r.Context(), call, in)
+	if err != nil {
+		return err
+	}
+	warehouse, err := a.deps.Queries.GetWarehouse(r.Context(), call.Actor, made.ID)
+	if err != nil {
+		// It is made; that it cannot be shown does not unmake it. The id is what
+		// a client needs to go on.
+		warehouse = queries.Warehouse{
+			ID: made.ID, Project: in.Project, Name: in.Name, Active: true,
+			StorageProfile: in.StorageProfile, DefaultFormat: in.DefaultFormat, AllowedFormats: in.AllowedFormats,
+		}
+	}
+	wire.JSON(w, http.StatusCreated, appendWarehouse(nil, warehouse))
+	return nil
+}
+
+// readWarehouse reads a CreateWarehouseRequest.
+func readWarehouse(r *http.Request, object wire.Object) (in commands.CreateWarehouse, err error) {
+	if in.Name, err = object.RequiredString("warehouse-name"); err != nil {
+		return in, err
+	}
+	profile, sent, err := object.Object("storage-profile")
+	if err != nil {
+		return in, err
+	}
+	if !sent {
+		return in, &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: storage-profile is missing"}
+	}
+	if _, err := profile.RequiredString("type"); err != nil {
+		return in, err
+	}
+	in.StorageProfile = bytes.Clone(object.Raw("storage-profile"))
+	if in.AllowedFormats, err = object.Ints("allowed-format-versions"); err != nil {
+		return in, err
+	}
+	if in.DefaultFormat, err = object.Int("default-format-version"); err != nil {
+		return in, err
+	}
+	text, _, err := object.String("project-id")
+	if err != nil {
+		return in, err
+	}
+	if in.Project, err = project(r, text); err != nil {
+		return in, err
+	}
+	return in, refusePromises(object)
+}
+
+// refusePromises refuses what this server would otherwise only seem to do.
+func refusePromises(object wire.Object) error {
+	if object.Raw("storage-credential") != nil {
+		return &catalog.Error{Kind: catalog.Unsupported, Message: "storage-credential is not supported: local files need none"}
+	}
+	if deletion, sent, err := object.Object("delete-profile"); err != nil {
+		return err
+	} else if sent {
+		if kind, err := deletion.RequiredString("type"); err != nil {
+			return err
+		} else if kind != "hard" {
+			return &catalog.Error{Kind: catalog.Unsupported, Message: "delete-profile: only the type hard is supported"}
+		}
+	}
+	if manager, sent, err := object.String("managed-by"); err != nil {
+		return err
+	} else if sent && manager != "self-managed" {
+		return &catalog.Error{Kind: catalog.Unsupported, Message: "managed-by: only self-managed is supported"}
+	}
+	return nil
+}
+
+// listWarehouses is GET /management/v1/warehouse: active ones, unless
+// warehouseStatus asks for others.
+func (a *API) listWarehouses(w http.ResponseWriter, r *http.Request) error {
+	q, err := wire.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	active, inactive, err := statuses(q)
+	if err != nil {
+		return err
+	}
+	text, err := q.String("projectId")
+	if err != nil {
+		return err
+	}
+	of, err := project(r, text)
+	if err != nil {
+		return err
+	}
+	list, err := a.deps.Queries.ListWarehouses(r.Context(), wire.Actor(r), of)
+	if err != nil {
+		return err
+	}
+	body := []byte(`{"warehouses":[`)
+	first := true
+	for _, warehouse := range list {
+		if warehouse.Active && !active || !warehouse.Active && !inactive {
+			continue
+		}
+		if !first {
+			body = append(body, ',')
+		}
+		first = false
+		body = appendWarehouse(body, warehouse)
+	}
+	wire.JSON(w, http.StatusOK, append(body, "]}"...))
+	return nil
+}
+
+// statuses reads the repeatable parameter warehouseStatus.
+func statuses(q wire.Query) (active, inactive bool, err error) {
+	for _, status := range q["warehouseStatus"] {
+		switch status {
+		case "active":
+			active = true
+		case "inactive":
+			inactive = true
+		default:
+			return false, false, &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: warehouseStatus must be active or inactive"}
+		}
+	}
+	if !active && !inactive {
+		active = true
+	}
+	return active, inactive, nil
+}
+
+// getWarehouse is GET /management/v1/warehouse/{warehouse_id}.
+func (a *API) getWarehouse(w http.ResponseWriter, r *http.Request) error {
+	text, err := wire.DecodeSegment(r.PathValue("warehouse_id"))
+	if err != nil {
+		return err
+	}
+	id, err := ids.Parse(text)
+	if err != nil || id.IsNil() {
+		return &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + text}
+	}
+	warehouse, err := a.deps.Queries.GetWarehouse(r.Context(), wire.Actor(r), id)
+	if err != nil {
+		return err
+	}
+	wire.JSON(w, http.StatusOK, appendWarehouse(nil, warehouse))
+	return nil
+}
+
+// appendWarehouse prints a GetWarehouseResponse. A stored profile holds no
+// secret, so it is shown as it is.
+func appendWarehouse(body []byte, w queries.Warehouse) []byte {
+	id := w.ID.String()
+	body = append(body, `{"id":`...)
+	body = wire.AppendString(body, id)
+	body = append(body, `,"warehouse-id":`...)
+	body = wire.AppendString(body, id)
+	body = append(body, `,"name":`...)
+	body = wire.AppendString(body, w.Name)
+	body = append(body, `,"project-id":`...)
+	body = wire.AppendString(body, w.Project.String())
+	body = append(body, `,"storage-profile":`...)
+	body = wire.AppendRaw(body, w.StorageProfile)
+	body = append(body, `,"delete-profile":{"type":"hard"},"status":`...)
+	if w.Active {
+		body = append(body, `"active"`...)
+	} else {
+		body = append(body, `"inactive"`...)
+	}
+	body = append(body, `,"protected":`...)
+	body = strconv.AppendBool(body, w.Protected)
+	body = append(body, `,"managed-by":"self-managed","allowed-format-versions":[`...)
+	for i, version := range w.AllowedFormats {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = strconv.AppendInt(body, int64(version), 10)
+	}
+	body = append(body, ']')
+	if w.DefaultFormat != 0 {
+		body = append(body, `,"default-format-version":`...)
+		body = strconv.AppendInt(body, int64(w.DefaultFormat), 10)
+	}
+	if !w.UpdatedAt.IsZero() {
+		body = append(body, `,"updated-at":`...)
+		body = wire.AppendString(body, w.UpdatedAt.UTC().Format(time.RFC3339Nano))
+	}
+	return append(body, '}')
+}

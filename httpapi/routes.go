@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/httpapi/middleware"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
+)
+
+// Roots of the route groups.
+const (
+	catalogRoot    = "/catalog"
+	managementRoot = "/management"
+)
+
+// resource is one path template with its methods.
+type resource struct {
+	template string
+	allow    string // value of the Allow header
+	methods  map[string]wire.Route
+}
+
+// ServeHTTP makes a resource a mux handler; it is never called, for [router]
+// asks mux where a path leads and goes there itself.
+func (*resource) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+// router finds the route of a request on its escaped path. gorilla/mux matches
+// templates; unknown paths and wrong methods are answered here, outside of it,
+// in the error model.
+type router struct {
+	mux    *mux.Router
+	render middleware.Renderer
+}
+
+func newRouter(render middleware.Renderer) *router {
+	return &router{
+		mux:    mux.NewRouter().UseEncodedPath().SkipClean(true).StrictSlash(false),
+		render: render,
+	}
+}
+
+// add registers a group of routes below root. Routes of one template must
+// stand together; earlier templates are tried first.
+func (rt *router) add(root string, routes []wire.Route) {
+	var current *resource
+	for _, route := range routes {
+		template := root + route.Template
+		if current == nil || current.template != template {
+			current = &resource{template: template, methods: map[string]wire.Route{}}
+			rt.mux.Handle(muxPattern(template), current)
+		}
+		current.methods[route.Method] = route
+		current.allow = strings.Join(slices.Sorted(maps.Keys(current.methods)), ", ")
+	}
+}
+
+// muxPattern lets names be empty: Java asks for ".../namespaces//tables/t",
+// and the answer has to be a 404 of the catalog, not of the router.
+func muxPattern(template string) string {
+	pattern := strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}").Replace(template)
+	return pattern
+}
+
+// ServeHTTP implements [http.Handler].
+func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	escaped, err := wire.EscapedPath(r)
+	if err != nil {
+		rt.render(w, r, err)
+		return
+	}
+	if escaped != r.URL.EscapedPath() {
+		if r, err = withPath(r, escaped); err != nil {
+			rt.render(w, r, err)
+			return
+		}
+	}
+	var match mux.RouteMatch
+	if !rt.mux.Match(r, &match) {
+		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
+		return
+	}
+	target := match.Handler.(*resource)
+	route, ok := target.methods[r.Method]
+	if !ok {
+		w.Header().Set("Allow", target.allow)
+		rt.render(w, r, &catalog.Error{Kind: catalog.MethodNotAllowed, Message: "This path answers to " + target.allow + " only"})
+		return
+	}
+	for name, value := range match.Vars {
+		r.SetPathValue(name, value)
+	}
+	info := wire.InfoOf(r.Context())
+	info.Operation, info.Template = route.Operation, target.template
+	trace.SpanFromContext(r.Context()).SetName(r.Method + " " + target.template)
+	if err := route.Handle(w, r); err != nil {
+		rt.render(w, r, err)
+	}
+}
+
+// withPath replaces the path of a request by its routable form.
+func withPath(r *http.Request, escaped string) (*http.Request, error) {
+	url := *r.URL
+	path, err := unescapePath(escaped)
+	if err != nil {
+		return r, err
+	}
+	url.Path, url.RawPath = path, escaped
+	changed := r.WithContext(r.Context())
+	changed.URL = &url
+	return changed, nil
+}
