@@ -1,21 +1,32 @@
 package eventstore
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
+// ErrInvalidCommit is wrapped by errors about a commit that no database could
+// take: a record without its stream, a stream twice. It is a fault of the
+// caller; nothing was sent.
+var ErrInvalidCommit = errors.New("invalid commit")
+
+// ErrBurned is the cause of a [BusyError] for a commit id that was burned: the
+// commit did not happen and can't happen under that id any more.
+var ErrBurned = errors.New("the commit id was burned")
+
 // ConflictError means that a guard's version or pointer was not the expected
 // one (SQLSTATE IC001), or that a projector's write met another row count.
 // Nothing happened; the caller reloads and decides again.
-type ConflictError struct{ Stream ids.ID }
+type ConflictError struct{ Stream ids.ID } // Nil when a projector's write met another row count
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("stream %s was changed concurrently", e.Stream)
 }
 
-// ClosedError means that a held or advanced stream is closed or missing.
+// ClosedError means that a stream of the commit is closed, missing, or dormant
+// against expectation.
 // Nothing happened.
 type ClosedError struct{ Stream ids.ID }
 
@@ -67,3 +78,19 @@ func (e *UnknownError) Error() string {
 
 // Unwrap returns the cause.
 func (e *UnknownError) Unwrap() error { return e.Cause }
+
+// HaltedError means that the sequencer stopped before a commit that breaks an
+// invariant. Commits go on; positions wait for a [Store.Repair].
+type HaltedError struct {
+	AppendSeq int64 // number of the offending commit
+	Reason    string
+}
+
+func (e *HaltedError) Error() string {
+	return fmt.Sprintf("the log is halted before commit number %d: %s", e.AppendSeq, e.Reason)
+}
+
+// NotReadyError says why the log cannot serve.
+type NotReadyError struct{ Reason string }
+
+func (e *NotReadyError) Error() string { return "the log is not ready: " + e.Reason }

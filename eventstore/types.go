@@ -39,7 +39,20 @@ type Entry struct {
 	LogTime   time.Time // max(previous, now) at sequencing: monotone in Position
 	Leaf      [32]byte  // hash defined in leaf.go
 	Erased    bool      // the payload was erased; Data is nil, the leaf still stands
+
+	dataSHA256 [32]byte // as stored; survives the erasure
 }
+
+// Limits of a commit.
+const (
+	// MaxCommitAge is how long a commit may rest on the facts of its Resolve,
+	// by the database's clock. The clean-up of files that no commit names
+	// waits far longer (24 hours), so a frozen process that wakes up can't
+	// commit a file that was taken for an orphan.
+	MaxCommitAge = 10 * time.Minute
+	// MaxRecords bounds the records of one commit.
+	MaxRecords = 1000
+)
 
 // Mode says how a commit touches a stream.
 type Mode int
@@ -66,12 +79,25 @@ type Stream struct {
 	// Pointer expected now and Next pointer to set (Advanced, Created). Empty
 	// means none (SQL NULL).
 	Pointer, NextPointer string
-	// Exclusive takes FOR UPDATE on this row before any other lock of the
-	// commit: for life-cycle commands (drop, move, deactivate), which must
-	// wait for and shut out creations below.
+	// Dormant says that the stream is expected to be dormant, that is
+	// soft-dropped. A dormant stream refuses every commit that does not expect
+	// it ([ClosedError]): nothing is created below it, nothing advances it but
+	// undrop and expiry. NextDormant is its state afterwards (Advanced,
+	// Created): a soft drop sets it, an undrop clears it.
+	Dormant, NextDormant bool
+	// Exclusive takes FOR UPDATE on this row in place of the mode's weaker
+	// lock: for life-cycle commands (drop, move, deactivate), which must wait
+	// for and shut out creations below. The row keeps its place in the order
+	// of ids: exclusive rows locked ahead of the others would deadlock two
+	// moves that cross. Implied by Close and by a change of Dormant.
 	Exclusive bool
 	// Close ends the stream: no later commit may advance or hold it.
 	Close bool
+}
+
+// exclusive reports whether the row must be locked FOR UPDATE.
+func (s Stream) exclusive() bool {
+	return s.Exclusive || s.Close || (s.Mode == Advanced && s.Dormant != s.NextDormant)
 }
 
 // Idempotency is the claim of an Idempotency-Key, inserted in the commit. A
@@ -99,14 +125,17 @@ const (
 	RankModels    Rank = 30
 )
 
-// Write is one queued SQL statement of an inline projector.
+// Write is one queued SQL statement of an inline projector. Statements of one
+// rank and key run in the order of queueing.
 type Write struct {
 	Rank Rank
 	Key  string // sort key inside the rank, compared bytewise: folded name, location…
 	SQL  string
 	Args []any
 	// Rows is the number of rows that the statement must touch; -1 accepts any.
-	// Another number aborts the commit with [ConflictError].
+	// Another number aborts the commit with [ConflictError]. A statement with
+	// a number is one INSERT, UPDATE or DELETE, perhaps behind a WITH clause,
+	// and has no RETURNING clause of its own.
 	Rows int
 }
 
@@ -136,8 +165,9 @@ type Commit struct {
 	// rests; older than 10 minutes refuses it (IC002). Zero skips the check.
 	ResolvedAt time.Time
 	Streams    []Stream
-	// Records in order. Append fills CommitID, CommitIndex, CommitSize, and
-	// Version (from the stream's expected version, counting up).
+	// Records in order, at most [MaxRecords]. Append fills, in place, CommitID,
+	// CommitIndex, CommitSize, and Version (from the stream's expected version,
+	// counting up); also ID and Time where they are zero.
 	Records []Record
 }
 
@@ -155,6 +185,6 @@ type Log interface {
 	// reload and try again), [StaleError], [ClosedError], [ConstraintError],
 	// [IdempotencyHitError], [BusyError] (a lock was not had in time, nothing
 	// happened), [UnknownError] (the fate could not be learnt; nothing may be
-	// cleaned up).
+	// cleaned up). Appending a commit again that did happen returns its receipt.
 	Append(ctx context.Context, c *Commit) (Receipt, error)
 }

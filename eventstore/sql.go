@@ -1,0 +1,57 @@
+package eventstore
+
+import "embed"
+
+//go:embed sql/*.sql
+var statements embed.FS
+
+// statement returns the text of sql/<name>.sql. It runs while the package's
+// variables are made, so a missing file is found by every test.
+func statement(name string) string {
+	text, err := statements.ReadFile("sql/" + name + ".sql")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// The statements. Each is prepared against a migrated database by a test.
+var (
+	sqlClaimCommit       = statement("claim_commit")
+	sqlClaimIdempotency  = statement("claim_idempotency")
+	sqlLookupIdempotency = statement("lookup_idempotency")
+	sqlExpireIdempotency = statement("expire_idempotency")
+	sqlHold              = statement("hold")
+	sqlAssert            = statement("assert")
+	sqlCreate            = statement("create")
+	sqlAdvance           = statement("advance")
+	sqlSeal              = statement("seal")
+	sqlBurn              = statement("burn")
+	sqlOutcome           = statement("outcome")
+	sqlFindCommit        = statement("find_commit")
+	sqlHead              = statement("head")
+	sqlPeek              = statement("peek")
+	sqlRoundSettings     = statement("round_settings")
+	sqlLockHead          = statement("lock_head")
+	sqlOwnXID            = statement("own_xid")
+	sqlScan              = statement("scan")
+	sqlInsertEntries     = statement("insert_entries")
+	sqlInsertNodes       = statement("insert_nodes")
+	sqlUpdateHead        = statement("update_head")
+	sqlSystem            = statement("system")
+	sqlInsertEpoch       = statement("insert_epoch")
+	sqlLogStream         = statement("log_stream")
+	sqlWaitHead          = statement("wait_head")
+	sqlReleaseHead       = statement("release_head")
+	sqlInsertRepair      = statement("insert_repair")
+	sqlEnsurePartitions  = statement("ensure_partitions")
+	sqlPartitions        = statement("partitions")
+	sqlReadEntries       = statement("read_entries")
+	sqlReadStream        = statement("read_stream")
+	sqlReadByID          = statement("read_by_id")
+	sqlReadEvents        = statement("read_events")
+	sqlPositions         = statement("positions")
+	sqlPositionAt        = statement("position_at")
+	sqlReadNodes         = statement("read_nodes")
+	sqlReadLeaves        = statement("read_leaves")
+)

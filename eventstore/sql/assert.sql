@@ -1,0 +1,1 @@
+SELECT es.assert($1, $2, $3, $4)

@@ -1,0 +1,1 @@
+SELECT es.ensure_event_partitions($1, $2)

@@ -1,0 +1,1 @@
+SELECT es.hold($1, $2, $3)

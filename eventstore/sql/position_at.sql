@@ -1,0 +1,1 @@
+SELECT es.position_at($1)

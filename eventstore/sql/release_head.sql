@@ -1,0 +1,1 @@
+UPDATE es.log_head SET state = 'running', reason = '', halted_at = NULL
