@@ -1,6 +1,7 @@
 package icebergrest
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -49,8 +50,11 @@ func (a *API) loadTable(w http.ResponseWriter, r *http.Request) error {
 		wire.NotModified(w, table.ETag)
 		return nil
 	}
-	wire.SetETag(h, table.ETag)
 	deflated, crc := table.Document.Deflated()
+	if table.Document.Plain() == nil && deflated == nil {
+		return fmt.Errorf("table %s has no document", table.ID)
+	}
+	wire.SetETag(h, table.ETag)
 	wire.Answer{
 		Before:   beforeDocument(table.Pointer),
 		Plain:    table.Document.Plain(),
