@@ -184,8 +184,8 @@ func (s *fileStore) writeSynced(ctx context.Context, dir *os.Root, name string, 
 // the way to it, unless this process has already done so: a folder that is
 // there was perhaps made by an engine, or by a Put that has not returned yet.
 func (s *fileStore) syncNames(at *place) error {
-	if err := s.syncFolder(at.dir()); err != nil {
-		return err
+	if err := s.syncFolder(at.dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // gone with the object already: somebody deleted both
 	}
 	for i := len(at.chain) - 1; i > 0; i-- {
 		parent, child := at.chain[i-1], at.chain[i]
@@ -193,6 +193,9 @@ func (s *fileStore) syncNames(at *place) error {
 			continue
 		}
 		if err := s.syncFolder(parent.root); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 			return err
 		}
 		s.synced.add(parent, child)
