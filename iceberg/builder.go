@@ -1,0 +1,384 @@
+package iceberg
+
+import "slices"
+
+// BuildContext holds what is clock-like, random or known to the catalog only.
+// With equal contexts [Apply] and [NewTable] give equal bytes.
+type BuildContext struct {
+	// NowMS is the catalog's clock, milliseconds since the epoch.
+	NowMS int64
+	// MetadataLocation is the file of the base document; it enters the
+	// metadata log. Empty for a create.
+	MetadataLocation string
+	// NewUUID makes a table-uuid where neither document nor request has one.
+	NewUUID func() string
+	// DefaultFormatVersion is that of a table whose creator names none; 0
+	// means [DefaultFormatVersion].
+	DefaultFormatVersion int
+	// DefaultLocation is that of a table whose creator names none.
+	DefaultLocation string
+}
+
+// BuildFacts are the facts of the context that went into a document, for an
+// event to carry: Context makes of them the context that builds the same
+// bytes again.
+type BuildFacts struct {
+	NowMS                int64  `json:"now-ms"`
+	MetadataLocation     string `json:"previous-metadata-location,omitempty"`
+	UUID                 string `json:"generated-uuid,omitempty"`
+	DefaultFormatVersion int    `json:"default-format-version,omitempty"`
+	DefaultLocation      string `json:"default-location,omitempty"`
+}
+
+// Context returns the context that these facts were taken from, as far as it
+// was used.
+func (f BuildFacts) Context() BuildContext {
+	return BuildContext{
+		NowMS: f.NowMS, MetadataLocation: f.MetadataLocation, NewUUID: func() string { return f.UUID },
+		DefaultFormatVersion: f.DefaultFormatVersion, DefaultLocation: f.DefaultLocation,
+	}
+}
+
+// Facts returns what a built document was built from; it is zero for a
+// parsed one.
+func (m *Metadata) Facts() BuildFacts { return m.facts }
+
+// Apply applies updates in order to base and builds the next document; base
+// is nil for a create by commit. When nothing changed it returns base itself
+// and false. Requirements are checked apart, see [CheckRequirements]. A
+// violated rule is an [Error] of kind BadRequest, IllegalArgument, Validation
+// or StaleCommit.
+func Apply(base *Metadata, updates []Update, ctx BuildContext) (next *Metadata, changed bool, err error) {
+	b := newBuilder(base, ctx)
+	if base == nil {
+		b.formatVersion = initialFormatVersion(updates, ctx)
+	}
+	for _, u := range updates {
+		if err := u.change.apply(b); err != nil {
+			return nil, false, err
+		}
+		b.added += 2*len(u.raw) + 64
+	}
+	return b.build()
+}
+
+// initialFormatVersion is that of the first upgrade in a create commit, for a
+// v1 table could not be made otherwise.
+func initialFormatVersion(updates []Update, ctx BuildContext) int {
+	for _, u := range updates {
+		switch ch := u.change.(type) {
+		case upgradeFormatVersion:
+			if ch.version >= MinFormatVersion && ch.version <= MaxFormatVersion {
+				return ch.version
+			}
+		case setProperties:
+			if v, ok, err := ch.formatVersion(); ok && err == nil && v >= MinFormatVersion && v <= MaxFormatVersion {
+				return v
+			}
+		}
+	}
+	return ctx.formatVersion()
+}
+
+func (ctx BuildContext) formatVersion() int {
+	if ctx.DefaultFormatVersion != 0 {
+		return ctx.DefaultFormatVersion
+	}
+	return DefaultFormatVersion
+}
+
+// builder is the state between a base and the next document. Lists are taken
+// over from the base only when an update touches them; what stays untouched
+// is copied as bytes.
+type builder struct {
+	base    *Metadata // nil for a create
+	ctx     BuildContext
+	changed bool
+	facts   BuildFacts
+	added   int // rough size of what comes new
+
+	formatVersion   int
+	uuid, location  string
+	lastSequence    int64
+	lastColumnID    int
+	currentSchemaID int
+	defaultSpecID   int
+	lastPartitionID int
+	defaultOrderID  int
+	current         int64
+	nextRowID       int64
+
+	// requestSequence is Java's last sequence number, which a snapshot without
+	// parent may lower; lastSequence keeps the highest.
+	requestSequence int64
+
+	schemas    list[*schema]
+	specs      list[*partitionSpec]
+	orders     list[*sortOrder]
+	properties list[property]
+	refs       list[ref]
+	keys       list[encryptionKey]
+	stats      statList
+	partStats  statList
+	snapshots  snapshotList
+	history    []historyEntry // appended to the base's
+
+	lastAddedSchema, lastAddedSpec, lastAddedOrder int // -1 when none
+	checkDefaults                                  bool
+}
+
+type ref struct {
+	name     string
+	snapshot int64
+	tag      bool
+	raw      []byte
+}
+
+type encryptionKey struct {
+	id  string
+	raw []byte
+}
+
+// list is a part of the document that is decoded on first use.
+type list[T any] struct {
+	items  []T
+	loaded bool
+}
+
+func newBuilder(base *Metadata, ctx BuildContext) *builder {
+	b := &builder{
+		base: base, ctx: ctx, facts: BuildFacts{NowMS: ctx.NowMS},
+		lastAddedSchema: -1, lastAddedSpec: -1, lastAddedOrder: -1,
+	}
+	if base == nil {
+		b.current, b.lastPartitionID = noSnapshot, firstPartitionID-1
+		b.currentSchemaID, b.defaultSpecID, b.defaultOrderID = -1, -1, -1
+		b.schemas.loaded, b.specs.loaded, b.orders.loaded = true, true, true
+		b.properties.loaded, b.refs.loaded, b.keys.loaded = true, true, true
+		b.stats.loaded, b.partStats.loaded = true, true
+		b.changed, b.checkDefaults = true, true
+		b.facts.DefaultFormatVersion = ctx.formatVersion()
+		return b
+	}
+	b.facts.MetadataLocation = ctx.MetadataLocation
+	b.formatVersion, b.uuid, b.location = base.formatVersion, base.uuid, base.location
+	b.lastSequence, b.requestSequence = base.lastSequence, base.lastSequence
+	b.lastColumnID, b.currentSchemaID = base.lastColumnID, base.currentSchemaID
+	b.defaultSpecID, b.lastPartitionID = base.defaultSpecID, base.lastPartitionID
+	b.defaultOrderID, b.current, b.nextRowID = base.defaultOrderID, base.current, base.nextRowID
+	b.snapshots.base = &base.snapshots
+	return b
+}
+
+func (b *builder) loadSchemas() ([]*schema, error) {
+	if !b.schemas.loaded {
+		for _, it := range b.base.schemas {
+			raw := it.at.of(b.base.doc)
+			if b.base.schemasIncomplete {
+				raw = withSchemaID(raw, it.id)
+			}
+			s, err := parseSchema(raw)
+			if err != nil {
+				return nil, within("schema "+itoa(it.id), err)
+			}
+			s.id = it.id
+			b.schemas.items = append(b.schemas.items, s)
+		}
+		b.schemas.loaded = true
+	}
+	return b.schemas.items, nil
+}
+
+func (b *builder) schemaByID(id int) (*schema, error) {
+	all, err := b.loadSchemas()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.id == id {
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+func (b *builder) loadSpecs() ([]*partitionSpec, error) {
+	if !b.specs.loaded {
+		for _, it := range b.base.specs {
+			s, err := b.base.spec(it)
+			if err != nil {
+				return nil, within("partition spec "+itoa(it.id), err)
+			}
+			if b.base.specsIncomplete {
+				s.raw = s.withIDs(it.id)
+			}
+			b.specs.items = append(b.specs.items, s)
+		}
+		b.specs.loaded = true
+	}
+	return b.specs.items, nil
+}
+
+func (b *builder) loadOrders() ([]*sortOrder, error) {
+	if !b.orders.loaded {
+		for _, it := range b.base.orders {
+			s, err := parseOrder(it.at.of(b.base.doc))
+			if err != nil {
+				return nil, within("sort order "+itoa(it.id), err)
+			}
+			s.id = it.id
+			b.orders.items = append(b.orders.items, s)
+		}
+		if len(b.base.orders) == 0 { // v1 from before sort orders
+			b.orders.items = append(b.orders.items, &sortOrder{raw: []byte(`{"order-id":0,"fields":[]}`)})
+		}
+		b.orders.loaded = true
+	}
+	return b.orders.items, nil
+}
+
+func (b *builder) loadProperties() {
+	if b.properties.loaded {
+		return
+	}
+	b.properties.items = make([]property, len(b.base.properties))
+	for i, p := range b.base.properties {
+		b.properties.items[i] = property{p.name, p.value, p.at.of(b.base.doc)}
+	}
+	b.properties.loaded = true
+}
+
+func (b *builder) property(name string) (string, bool) {
+	if !b.properties.loaded {
+		return b.base.Property(name)
+	}
+	for i := range b.properties.items {
+		if b.properties.items[i].name == name {
+			return b.properties.items[i].value, true
+		}
+	}
+	return "", false
+}
+
+func (b *builder) setProperty(p property) {
+	b.loadProperties()
+	for i := range b.properties.items {
+		if q := &b.properties.items[i]; q.name == p.name {
+			if q.value != p.value {
+				*q = p
+			}
+			return
+		}
+	}
+	b.properties.items = append(b.properties.items, p)
+}
+
+func (b *builder) loadRefs() {
+	if b.refs.loaded {
+		return
+	}
+	b.refs.items = make([]ref, len(b.base.refs), len(b.base.refs)+1)
+	for i := range b.base.refs {
+		r := &b.base.refs[i]
+		b.refs.items[i] = ref{r.name, r.snapshot, r.tag, r.at.of(b.base.doc)}
+	}
+	b.refs.loaded = true
+}
+
+func (b *builder) refIndex(name string) int {
+	return slices.IndexFunc(b.refs.items, func(r ref) bool { return r.name == name })
+}
+
+func (b *builder) loadKeys() {
+	if b.keys.loaded {
+		return
+	}
+	for _, k := range b.base.keys {
+		b.keys.items = append(b.keys.items, encryptionKey{k.id, k.at.of(b.base.doc)})
+	}
+	b.keys.loaded = true
+}
+
+func (b *builder) newUUID() string {
+	if b.ctx.NewUUID == nil {
+		return ""
+	}
+	b.facts.UUID = b.ctx.NewUUID()
+	return b.facts.UUID
+}
+
+// build runs the final checks and writes the document.
+func (b *builder) build() (*Metadata, bool, error) {
+	if err := b.checkProperties(); err != nil {
+		return nil, false, err
+	}
+	if b.propertiesChanged() {
+		b.changed = true
+	}
+	if !b.changed {
+		return b.base, false, nil
+	}
+	if b.uuid == "" {
+		b.uuid = b.newUUID()
+	}
+	if b.location == "" && b.base == nil {
+		b.location = stripTrailingSlash(b.ctx.DefaultLocation)
+		b.facts.DefaultLocation = b.location
+	}
+	if err := b.check(); err != nil {
+		return nil, false, err
+	}
+	next, err := b.write()
+	if err != nil {
+		return nil, false, err
+	}
+	return next, true, nil
+}
+
+// check holds the build-time checks. Those on schema, spec and order run when
+// the request touched one of them, so that an old fault of a registered
+// document doesn't stop its writers.
+func (b *builder) check() error {
+	switch {
+	case b.uuid == "":
+		return illegal("UUID is required in format v%d", b.formatVersion)
+	case b.location == "":
+		return illegal("Invalid location: empty")
+	case b.formatVersion == 1 && b.lastSequence != 0:
+		return illegal("Sequence number must be 0 in v1: %d", b.lastSequence)
+	}
+	if !b.checkDefaults {
+		return nil
+	}
+	specs, err := b.loadSpecs()
+	if err != nil {
+		return err
+	}
+	orders, err := b.loadOrders()
+	if err != nil {
+		return err
+	}
+	current, err := b.schemaByID(b.currentSchemaID)
+	switch {
+	case err != nil:
+		return err
+	case current == nil:
+		return invalid("Cannot find current schema: %d", b.currentSchemaID)
+	case len(specs) == 0:
+		return illegal("Partition specs cannot be null or empty")
+	case len(orders) == 0:
+		return illegal("Sort orders cannot be null or empty")
+	}
+	i := slices.IndexFunc(specs, func(s *partitionSpec) bool { return s.id == b.defaultSpecID })
+	if i < 0 {
+		return invalid("Cannot find default partition spec: %d", b.defaultSpecID)
+	}
+	if err := specs[i].checkSources(current); err != nil {
+		return err
+	}
+	j := slices.IndexFunc(orders, func(s *sortOrder) bool { return s.id == b.defaultOrderID })
+	if j < 0 {
+		return invalid("Cannot find default sort order: %d", b.defaultOrderID)
+	}
+	return orders[j].checkSources(current)
+}
