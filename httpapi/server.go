@@ -15,6 +15,7 @@ import (
 	"github.com/icecore-catalog/icecore/httpapi/icebergrest"
 	"github.com/icecore-catalog/icecore/httpapi/management"
 	"github.com/icecore-catalog/icecore/httpapi/middleware"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/queries"
@@ -22,8 +23,9 @@ import (
 
 // Defaults of [Deps].
 const (
-	DefaultMaxBody             = 64 << 20 // bytes
-	DefaultTimeout             = 55 * time.Second
+	DefaultMaxBody = 64 << 20 // bytes
+	DefaultTimeout = 55 * time.Second
+
 	DefaultIdempotencyLifetime = 30 * time.Minute
 )
 
@@ -60,13 +62,30 @@ type Deps struct {
 	// 60 s after which most proxies give up (iceberg-rest 2.10).
 	Timeout time.Duration
 	// IdempotencyLifetime is how long a key is remembered at least, as told to
-	// clients; 0 means [DefaultIdempotencyLifetime].
+	// clients, and must be what the commands were given; 0 means
+	// [DefaultIdempotencyLifetime].
 	IdempotencyLifetime time.Duration
 }
 
 // New returns the handler of the whole server: Iceberg REST below /catalog/v1,
 // Lakekeeper's management API below /management/v1, and the probes.
 func New(deps Deps) http.Handler {
+	deps = deps.withDefaults()
+	render := failures{log: deps.Log}.write
+	router := newRouter(render)
+	for _, g := range groups(deps) {
+		router.add(g.root, g.routes)
+	}
+	return middleware.Chain(router,
+		middleware.Trace(deps.TracerProvider),
+		middleware.Identify(deps.IDs),
+		middleware.Observe(deps.Log, deps.Clock, deps.Observer),
+		middleware.Recover(render),
+		middleware.Limit(deps.MaxBody, deps.Timeout, render),
+	)
+}
+
+func (deps Deps) withDefaults() Deps {
 	if deps.MaxBody == 0 {
 		deps.MaxBody = DefaultMaxBody
 	}
@@ -76,31 +95,34 @@ func New(deps Deps) http.Handler {
 	if deps.IdempotencyLifetime == 0 {
 		deps.IdempotencyLifetime = DefaultIdempotencyLifetime
 	}
-	render := failures{log: deps.Log}.write
-	router := newRouter(render)
-	router.add(catalogRoot, icebergrest.New(icebergrest.Deps{
-		Commands:            deps.Commands,
-		Queries:             deps.Queries,
-		DefaultWarehouse:    deps.DefaultWarehouse,
-		MaxBody:             deps.MaxBody,
-		IdempotencyLifetime: deps.IdempotencyLifetime,
-	}).Routes())
-	router.add(managementRoot, management.New(management.Deps{
-		Commands:     deps.Commands,
-		Queries:      deps.Queries,
-		MaxBody:      deps.MaxBody,
-		Version:      deps.Version,
-		AuthzBackend: deps.AuthzBackend,
-	}).Routes())
-	router.add("", probes{deps}.routes())
+	return deps
+}
 
-	return middleware.Chain(router,
-		middleware.Trace(deps.TracerProvider),
-		middleware.Identify(deps.IDs),
-		middleware.Observe(deps.Log, deps.Clock, deps.Observer),
-		middleware.Recover(render),
-		middleware.Limit(deps.MaxBody, deps.Timeout, render),
-	)
+// group is a set of routes below one root.
+type group struct {
+	root   string
+	routes []wire.Route
+}
+
+// groups returns all that is served.
+func groups(deps Deps) []group {
+	return []group{
+		{catalogRoot, icebergrest.New(icebergrest.Deps{
+			Commands:            deps.Commands,
+			Queries:             deps.Queries,
+			DefaultWarehouse:    deps.DefaultWarehouse,
+			MaxBody:             deps.MaxBody,
+			IdempotencyLifetime: deps.IdempotencyLifetime,
+		}).Routes()},
+		{managementRoot, management.New(management.Deps{
+			Commands:     deps.Commands,
+			Queries:      deps.Queries,
+			MaxBody:      deps.MaxBody,
+			Version:      deps.Version,
+			AuthzBackend: deps.AuthzBackend,
+		}).Routes()},
+		{"", probes{deps}.routes()},
+	}
 }
 
 func unescapePath(escaped string) (string, error) {
