@@ -41,10 +41,11 @@ type Config struct {
 	// network call but on tx, and an error undoes the batch.
 	OnBatch func(ctx context.Context, tx pgx.Tx, b Batch) error
 
-	// Signer signs checkpoints; nil makes none. Verifiers check them, and
-	// always include the signer's own key.
-	Signer    note.Signer
-	Verifiers []note.Verifier
+	// SigningKey signs checkpoints ([NewSigningKey]); empty makes none.
+	// VerifierKeys check kept ones: those of earlier signing keys; the own is
+	// always among them.
+	SigningKey   string
+	VerifierKeys []string
 
 	LockTimeout   time.Duration // wait for one lock of an append: 2 s
 	AppendTimeout time.Duration // wait for the answer to an append before its id is burned: 10 s
@@ -65,7 +66,7 @@ type Store struct {
 	logger         *slog.Logger
 	onBatch        func(context.Context, pgx.Tx, Batch) error
 	signer         note.Signer
-	verifiers      note.Verifiers
+	verifiers      []note.Verifier
 
 	lockTimeout   string // as PostgreSQL reads it
 	appendTimeout time.Duration
@@ -92,7 +93,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{
 		pool: c.Pool, readPool: c.ReadPool, conn: c.Conn, clock: c.Clock, ids: c.IDs, projectors: c.Projectors,
-		observer: c.Observer, logger: c.Logger, onBatch: c.OnBatch, signer: c.Signer,
+		observer: c.Observer, logger: c.Logger, onBatch: c.OnBatch,
 		lockTimeout:   milliseconds(c.LockTimeout, 2*time.Second),
 		appendTimeout: c.AppendTimeout, burnTimeout: c.BurnTimeout, pollInterval: c.PollInterval,
 		batchSize: c.BatchSize, partitionSize: c.PartitionSize,
@@ -123,11 +124,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if s.partitionSize == 0 {
 		s.partitionSize = 5_000_000
 	}
-	verifiers, err := withOwnKey(c.Verifiers, c.Signer)
-	if err != nil {
+	if err := s.readKeys(c.SigningKey, c.VerifierKeys); err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
-	s.verifiers = note.VerifierList(verifiers...)
 
 	if err := s.EnsurePartitions(ctx, 1); err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)
@@ -138,6 +137,24 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	}
 	s.logID = head.LogID
 	return s, nil
+}
+
+func (s *Store) readKeys(signing string, verifying []string) error {
+	if signing != "" {
+		signer, own, err := signerOf(signing)
+		if err != nil {
+			return err
+		}
+		s.signer, s.verifiers = signer, append(s.verifiers, own)
+	}
+	for _, key := range verifying {
+		verifier, err := note.NewVerifier(key)
+		if err != nil {
+			return fmt.Errorf("verifier key: %w", err)
+		}
+		s.verifiers = append(s.verifiers, verifier)
+	}
+	return nil
 }
 
 func orDuration(d, fallback time.Duration) time.Duration {

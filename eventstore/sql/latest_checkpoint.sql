@@ -1,0 +1,1 @@
+SELECT note FROM es.checkpoint ORDER BY epoch DESC, size DESC LIMIT 1
