@@ -168,6 +168,9 @@ func startCluster() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := seed(found, dir); err != nil {
+		return nil, err
+	}
 	server, err := postgres.Start(ctx, postgres.Options{Binaries: found, Dir: dir, Settings: fastSettings, NoSync: true})
 	if err != nil {
 		_ = os.RemoveAll(dir)
@@ -281,7 +284,7 @@ func tempDir(kind string) (string, error) {
 	return newDir(base, kind)
 }
 
-// diskDir is tempDir on a disk.
+// diskDir is tempDir on a disk, whose fsync is real.
 func diskDir(kind string) (string, error) { return newDir(os.TempDir(), kind) }
 
 func newDir(base, kind string) (string, error) {
@@ -306,7 +309,8 @@ func sweep(base string) {
 		rest := strings.TrimPrefix(filepath.Base(dir), dirPrefix)
 		pid, err := strconv.Atoi(rest[:max(strings.IndexByte(rest, '-'), 0)])
 		if err == nil && !processLives(pid) {
-			_ = postgres.Abandon(dir)
+			abandonBelow(dir)
+			_ = os.RemoveAll(dir)
 		}
 	}
 }

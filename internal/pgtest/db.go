@@ -83,7 +83,7 @@ func ownCluster(t testing.TB) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
-	c, err := openOwn(ctx, Server(t))
+	c, err := openOwn(ctx, serverIn(t, diskDir))
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}

@@ -35,6 +35,17 @@ func serverUser() *account {
 	return &account{name: "nobody", uid: 65534, gid: 65534}
 }
 
+// own gives a file to the account; a nil account has it already.
+func (a *account) own(path string) error {
+	if a == nil {
+		return nil
+	}
+	if err := os.Chown(path, a.uid, a.gid); err != nil {
+		return fmt.Errorf("hand %s to the user %s: %w", path, a.name, err)
+	}
+	return nil
+}
+
 // UnreachableError says that the server's unprivileged user can't enter a
 // folder on the way to the one it needs.
 type UnreachableError struct {

@@ -4,64 +4,72 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"time"
 )
 
-// Attach returns the running cluster of a data folder that another process
-// owns, for its addresses and connections alone: stopping what it returns does
-// nothing. The owner may still be starting it, so Attach waits until it
-// answers or ctx ends.
+// attachTimeout is how long the owner of a data folder may take to get its
+// server ready.
+const attachTimeout = 30 * time.Second
+
+// ErrAttached says that a server belongs to another process and can't be
+// killed or restarted from here.
+var ErrAttached = errors.New("the server belongs to another process")
+
+// Open reaches the cluster of a data folder, whether it runs or not: it starts
+// the cluster if nobody owns the folder, and else attaches to the owner's. A
+// [Server.Stop] leaves an attached server running.
+func Open(ctx context.Context, o Options) (*Server, error) {
+	s, err := Start(ctx, o)
+	var inUse *InUseError
+	if !errors.As(err, &inUse) {
+		return s, err
+	}
+	s, attachErr := Attach(ctx, o.Dir)
+	if attachErr != nil {
+		return nil, fmt.Errorf("%w, and it can't be joined: %w", err, attachErr)
+	}
+	return s, nil
+}
+
+// Attach reaches the cluster that another process runs in a data folder. It
+// waits for a server that is starting.
 func Attach(ctx context.Context, dir string) (*Server, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the data folder: %w", err)
 	}
-	s := &Server{dir: dir, account: serverUser()}
+	s := &Server{dir: dir, attached: true}
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	var found postmaster
 	err = poll(ctx, func() bool {
+		// Nobody is going to start a server in a folder that nobody owns.
+		if owner := lockHolder(dir); owner == 0 || !alive(owner) {
+			cancel()
+			return false
+		}
 		p, err := readPostmaster(s.pgdata())
-		return err == nil && p.running(s.pgdata()) && p.status == "ready"
+		if err != nil || !p.running(s.pgdata()) || (p.status != "ready" && p.status != "standby") {
+			return false
+		}
+		found = p
+		return true
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the PostgreSQL of %s does not answer: %w", dir, err)
+		return nil, fmt.Errorf("no server runs in %s", dir)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "credentials")); err != nil {
-		return nil, fmt.Errorf("read the credentials: %w", err)
-	}
+	// The passwords are there before the server is.
 	if s.password, err = loadPasswords(dir); err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "port"))
-	if err != nil {
-		return nil, fmt.Errorf("read the port: %w", err)
+	s.setPort(found.port)
+	s.foreign = found.pid
+	if err := s.ping(ctx); err != nil {
+		return nil, err
 	}
-	if s.port, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
-		return nil, fmt.Errorf("read the port: %w", err)
-	}
-	return s, s.ping(ctx)
+	return s, nil
 }
 
-// Reset deletes the cluster of a data folder for good, after stopping what an
-// earlier owner left running. It is an [InUseError] while a living process owns
-// the folder; a folder without a cluster is no error.
-func Reset(ctx context.Context, dir string) error {
-	if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	s, err := claim(Options{Dir: dir, Binaries: Binaries{Dir: dir}}) // no binaries are needed to delete
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	if err := takeOver(ctx, s.pgdata()); err != nil {
-		return err
-	}
-	for _, name := range []string{"pgdata", "pgdata.new", "run", "port", "credentials", "postgres.log"} {
-		if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
-			return fmt.Errorf("delete the cluster: %w", err)
-		}
-	}
-	return nil
-}
+// Attached reports whether the server belongs to another process.
+func (s *Server) Attached() bool { return s.attached }

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// copyTree copies folders, files and links into dest, as the account's. A
-// folder for which inside is false is copied empty. Files that go away
-// meanwhile are left out, as they may in a base backup.
-func copyTree(source, dest string, acc *account, inside func(dir string) bool, skip func(file string) bool) error {
+// copyTree copies folders and files into dest, as the account's. A folder for
+// which empty holds is made without its content; files for which skip holds are
+// left out, as are files that go away meanwhile. Names are relative to source.
+func copyTree(source, dest string, acc *account, empty, skip func(name string) bool) error {
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != source {
 			return nil
@@ -25,31 +25,75 @@ func copyTree(source, dest string, acc *account, inside func(dir string) bool, s
 			return err
 		}
 		target := filepath.Join(dest, name)
-		switch {
-		case entry.IsDir():
+		if entry.IsDir() {
 			if err := os.Mkdir(target, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
-		case skip(name) || !inside(filepath.Dir(name)):
-			return nil
-		case entry.Type()&fs.ModeSymlink != 0:
-			// Only tablespaces and a moved pg_wal are links, and a private cluster
-			// has neither.
-			return fmt.Errorf("%s is a link", path)
-		default:
-			err := copyFile(path, target)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
+			if err := acc.own(target); err != nil || !empty(name) {
 				return err
 			}
+			return fs.SkipDir
 		}
-		if acc == nil {
+		if skip(name) {
 			return nil
 		}
-		return os.Chown(target, acc.uid, acc.gid)
+		if !entry.Type().IsRegular() {
+			// Only tablespaces and a moved pg_wal are links, and a private cluster
+			// has neither.
+			return fmt.Errorf("%s is no regular file", path)
+		}
+		if err := copyFile(path, target); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return acc.own(target)
 	})
+}
+
+// Clone copies the data folder of a stopped cluster, with its passwords, to a
+// place where there is none: a snapshot to come back to. The copy gets a port of
+// its own, and its files are not synchronised to the disk.
+func Clone(source, dest string) error {
+	lock, err := lockFile(filepath.Join(source, "lock"), true)
+	if errors.Is(err, errLocked) {
+		return &InUseError{Dir: source, PID: lockHolder(source)}
+	}
+	if err != nil {
+		return fmt.Errorf("claim %s: %w", source, err)
+	}
+	defer func() { _ = lock.Close() }()
+	pgdata := filepath.Join(source, "pgdata")
+	if p, err := readPostmaster(pgdata); err != nil || p.running(pgdata) {
+		return errors.Join(err, &InUseError{Dir: source, PID: p.pid})
+	}
+	to, err := claim(Options{Dir: dest})
+	if err != nil {
+		return err
+	}
+	defer to.release()
+	if major, err := DataMajor(dest); err != nil || major != 0 {
+		return errors.Join(err, fmt.Errorf("%s holds a cluster already", dest))
+	}
+	password, err := loadPasswords(source)
+	if err != nil {
+		return err
+	}
+	if _, err := password.save(dest); err != nil {
+		return err
+	}
+	fresh := to.pgdata() + ".new"
+	if err := os.RemoveAll(fresh); err != nil {
+		return fmt.Errorf("clear %s: %w", fresh, err)
+	}
+	none := func(string) bool { return false }
+	if err := copyTree(pgdata, fresh, to.account, none, none); err != nil {
+		return fmt.Errorf("copy the cluster: %w", err)
+	}
+	if err := os.Rename(fresh, to.pgdata()); err != nil {
+		return fmt.Errorf("move the copy to its place: %w", err)
+	}
+	return nil
 }
 
 func copyFile(source, target string) error {

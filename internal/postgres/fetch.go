@@ -37,7 +37,7 @@ func (e *ChecksumError) Error() string {
 }
 
 func (o FindOptions) cachedOrFetched(ctx context.Context, m *machine) (Binaries, error) {
-	a, err := pinned(o.Major, runtime.GOOS, runtime.GOARCH)
+	a, err := m.pinned(o.Major, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
 		return Binaries{}, err
 	}
@@ -93,7 +93,12 @@ func install(ctx context.Context, o FindOptions, a artifact, jar, cache, tree st
 			return err
 		}
 	} else if err := checkFile(jar, a.sha256); err != nil {
-		return err
+		if o.NoDownload {
+			return err
+		}
+		if jar, err = o.fetch(ctx, a, work); err != nil {
+			return err
+		}
 	}
 	unpacked := filepath.Join(work, "tree")
 	if err := unpackJar(ctx, jar, unpacked); err != nil {

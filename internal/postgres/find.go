@@ -75,6 +75,7 @@ type machine struct {
 	lookPath func(string) (string, error)
 	globs    []string
 	mavenDir string
+	pinned   func(major, goos, goarch string) (artifact, error)
 }
 
 // MinimumMajor is the oldest supported major version of PostgreSQL.
@@ -184,6 +185,7 @@ func thisMachine() *machine {
 	m := &machine{
 		getenv:   os.Getenv,
 		lookPath: exec.LookPath,
+		pinned:   pinned,
 		globs: []string{
 			"/usr/lib/postgresql/*/bin",
 			"/opt/homebrew/opt/postgresql@*/bin",

@@ -81,6 +81,7 @@ func takeOver(ctx context.Context, pgdata string) error {
 
 // stopPostmaster stops a server: fast, then at once, then by force.
 func stopPostmaster(ctx context.Context, pid int, gone func() bool) error {
+	impatient := false
 	for _, step := range []struct {
 		stop func() error
 		wait time.Duration
@@ -92,16 +93,19 @@ func stopPostmaster(ctx context.Context, pid int, gone func() bool) error {
 		if err := step.stop(); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			// The caller's patience is over, but nobody else will stop the server:
+			// the harder steps come quickly rather than never.
+			ctx, impatient = context.WithoutCancel(ctx), true
+		}
+		if impatient {
+			step.wait = time.Second
+		}
 		wait, cancel := context.WithTimeout(ctx, step.wait)
 		err := poll(wait, gone)
 		cancel()
 		if err == nil {
 			return nil
-		}
-		// When the caller's patience is over, the harder steps come at once
-		// rather than never: nobody else will stop the server.
-		if ctx.Err() != nil {
-			ctx = context.WithoutCancel(ctx)
 		}
 	}
 	return errors.New("it does not stop")

@@ -73,21 +73,25 @@ const (
 // errLocked says that another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockFile takes an exclusive lock that dies with this process and writes the
-// process's id into the file.
-func lockFile(path string) (*os.File, error) {
+// lockFile takes a lock that dies with this process. An exclusive one leaves the
+// process's id in the file.
+func lockFile(path string, shared bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
+	if err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB); err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errLocked
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	if err := file.Truncate(0); err == nil {
+	if !shared && file.Truncate(0) == nil {
 		_, _ = fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
 	return file, nil

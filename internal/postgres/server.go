@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +48,8 @@ type Server struct {
 	password passwords
 	lock     *os.File
 	account  *account
+	attached bool // another process owns it; foreign is the server's process id
+	foreign  int
 
 	mu   sync.Mutex
 	port int
@@ -132,9 +131,6 @@ func claim(o Options) (*Server, error) {
 	if err := reachable(filepath.Join(dir, "pgdata"), s.account); err != nil {
 		return nil, err
 	}
-	if err := reachable(o.Binaries.Dir, s.account); err != nil {
-		return nil, err
-	}
 	mode := os.FileMode(0o700)
 	if s.account != nil {
 		mode = 0o755
@@ -142,7 +138,7 @@ func claim(o Options) (*Server, error) {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, fmt.Errorf("make the data folder: %w", err)
 	}
-	if s.lock, err = lockFile(filepath.Join(dir, "lock")); errors.Is(err, errLocked) {
+	if s.lock, err = lockFile(filepath.Join(dir, "lock"), false); errors.Is(err, errLocked) {
 		return nil, &InUseError{Dir: dir, PID: lockHolder(dir)}
 	} else if err != nil {
 		return nil, fmt.Errorf("claim the data folder: %w", err)
@@ -156,7 +152,12 @@ func lockHolder(dir string) int {
 	return pid
 }
 
-func (s *Server) release() { _ = s.lock.Close() }
+func (s *Server) release() {
+	if s.lock != nil {
+		_ = s.lock.Truncate(0) // nobody's any more
+		_ = s.lock.Close()
+	}
+}
 
 func (s *Server) pgdata() string    { return filepath.Join(s.dir, "pgdata") }
 func (s *Server) socketDir() string { return filepath.Join(s.dir, "run") }
@@ -165,6 +166,9 @@ func (s *Server) logPath() string   { return filepath.Join(s.dir, "postgres.log"
 // prepare leaves a stopped cluster of the right version, with its passwords
 // and port.
 func (s *Server) prepare(ctx context.Context) error {
+	if err := reachable(s.o.Binaries.Dir, s.account); err != nil {
+		return err
+	}
 	major, err := DataMajor(s.dir)
 	if err != nil {
 		return err
@@ -200,12 +204,7 @@ func (s *Server) ownedDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", dir, err)
 	}
-	if s.account != nil {
-		if err := os.Chown(dir, s.account.uid, s.account.gid); err != nil {
-			return fmt.Errorf("hand over %s: %w", dir, err)
-		}
-	}
-	return nil
+	return s.account.own(dir)
 }
 
 // initdb makes the cluster beside its place and moves it there by one rename,
@@ -223,10 +222,8 @@ func (s *Server) initdb(ctx context.Context) error {
 		return fmt.Errorf("write the password file: %w", err)
 	}
 	defer func() { _ = os.Remove(pwfile) }()
-	if s.account != nil {
-		if err := os.Chown(pwfile, s.account.uid, s.account.gid); err != nil {
-			return fmt.Errorf("hand over the password file: %w", err)
-		}
+	if err := s.account.own(pwfile); err != nil {
+		return err
 	}
 	tool, err := s.BinTool("initdb")
 	if err != nil {
@@ -261,186 +258,6 @@ func serverEnv() []string {
 			strings.HasPrefix(kv, "ICECORE_") || strings.HasPrefix(kv, "DATABASE_URL=")
 	})
 	return append(env, "LC_ALL=C")
-}
-
-// launch starts the prepared cluster, on its kept port if that is free.
-func (s *Server) launch(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for attempt := 1; ; attempt++ {
-		if port := s.Port(); port == 0 || !portFree(port) {
-			port, err := freePort()
-			if err != nil {
-				return err
-			}
-			if err := writeWhole(filepath.Join(s.dir, "port"), fmt.Appendf(nil, "%d\n", port), 0o644); err != nil {
-				return fmt.Errorf("keep the port: %w", err)
-			}
-			s.setPort(port)
-		}
-		err := s.spawn(ctx)
-		if err == nil {
-			return nil
-		}
-		switch {
-		case ctx.Err() != nil:
-			return err
-		case strings.Contains(err.Error(), "could not bind") && attempt < 5:
-			// Somebody took the port between the look and the start.
-			s.setPort(0)
-		case strings.Contains(err.Error(), "shared memory block") || strings.Contains(err.Error(), "lock file"):
-			// Children of a killed server take a moment to notice.
-			if poll(ctx, timeAfter(50*time.Millisecond)) != nil {
-				return err
-			}
-		default:
-			return err
-		}
-	}
-}
-
-// timeAfter is a condition for poll that holds after d.
-func timeAfter(d time.Duration) func() bool {
-	timer := time.NewTimer(d)
-	return func() bool {
-		select {
-		case <-timer.C:
-			return true
-		default:
-			return false
-		}
-	}
-}
-
-func portFree(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil {
-		return false
-	}
-	return l.Close() == nil
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// spawn runs the server process and waits until it answers.
-func (s *Server) spawn(ctx context.Context) error {
-	tool, err := s.BinTool("postgres")
-	if err != nil {
-		return err
-	}
-	flags := os.O_CREATE | os.O_RDWR | os.O_APPEND
-	if info, err := os.Stat(s.logPath()); err == nil && info.Size() > maxLog {
-		flags |= os.O_TRUNC
-	}
-	logFile, err := os.OpenFile(s.logPath(), flags, 0o600)
-	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
-	}
-	defer func() { _ = logFile.Close() }()
-	logStart, err := logFile.Seek(0, io.SeekEnd)
-	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
-	}
-	cmd := exec.Command(tool, s.args()...)
-	cmd.Dir = "/"
-	cmd.Env = serverEnv()
-	cmd.Stdout, cmd.Stderr = logFile, logFile
-	runAs(cmd, s.account)
-	detach(cmd)
-	dieWithParent(cmd)
-	done := make(chan struct{})
-	started := make(chan error, 1)
-	go func() {
-		// The kernel sends the parent-death signal when this *thread* ends, so the
-		// goroutine keeps it for as long as the server lives.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-		close(done)
-	}()
-	if err := <-started; err != nil {
-		return fmt.Errorf("start postgres: %w", err)
-	}
-	s.mu.Lock()
-	s.cmd, s.done = cmd, done
-	s.mu.Unlock()
-	err = poll(ctx, func() bool {
-		if s.ended() {
-			return true
-		}
-		p, err := readPostmaster(s.pgdata())
-		return err == nil && p.pid == cmd.Process.Pid && (p.status == "ready" || p.status == "standby")
-	})
-	if err == nil && !s.ended() {
-		err = s.ping(ctx)
-	}
-	if err == nil && !s.ended() {
-		return nil
-	}
-	if !s.ended() {
-		_ = stopPostmaster(context.WithoutCancel(ctx), cmd.Process.Pid, s.ended)
-		return fmt.Errorf("postgres did not get ready: %w", err)
-	}
-	return fmt.Errorf("postgres ended while starting: %s", logTail(s.logPath(), logStart))
-}
-
-func (s *Server) args() []string {
-	settings := map[string]string{
-		"listen_addresses":        "127.0.0.1",
-		"port":                    strconv.Itoa(s.Port()),
-		"unix_socket_directories": s.usableSocketDir(),
-		"timezone":                "UTC",
-		"log_timezone":            "UTC",
-	}
-	maps.Copy(settings, s.o.Settings)
-	args := []string{"-D", s.pgdata()}
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		args = append(args, "-c", key+"="+settings[key])
-	}
-	return args
-}
-
-// usableSocketDir is the socket folder, or "" if the socket's path would be
-// longer than an address may be (108 bytes on Linux, 104 elsewhere), or hold
-// what the setting would split at.
-func (s *Server) usableSocketDir() string {
-	path := filepath.Join(s.socketDir(), ".s.PGSQL.65535")
-	if len(path) >= 104 || strings.ContainsAny(path, `,"@`) {
-		return ""
-	}
-	return s.socketDir()
-}
-
-func (s *Server) ping(ctx context.Context) error {
-	conn, err := s.Connect(ctx, SuperRole, "postgres")
-	if err != nil {
-		return err
-	}
-	return conn.Close(ctx)
-}
-
-func logTail(path string, from int64) string {
-	file, err := os.Open(path)
-	if err != nil {
-		return "no log"
-	}
-	defer func() { _ = file.Close() }()
-	if end, err := file.Seek(0, io.SeekEnd); err == nil && end-from > 4096 {
-		from = end - 4096
-	}
-	data, _ := io.ReadAll(io.NewSectionReader(file, from, 4096))
-	return string(bytes.TrimSpace(data))
 }
 
 // Connect opens a connection of a role, which must be one of this package's
@@ -508,6 +325,9 @@ func (s *Server) BinTool(name string) (string, error) { return s.o.Binaries.Tool
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.attached {
+		return s.foreign
+	}
 	if s.cmd == nil || s.cmd.Process == nil {
 		return 0
 	}
@@ -520,7 +340,7 @@ func (s *Server) PID() int {
 }
 
 // Done is closed when the server's process ends, for whatever reason. After a
-// [Server.Restart] it is another channel.
+// [Server.Restart] it is another channel; for an attached server it is nil.
 func (s *Server) Done() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -551,89 +371,4 @@ func (s *Server) EnsureRoles(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	return EnsureRoles(ctx, conn, s.Roles())
-}
-
-// Stop stops the server in its fast way (transactions are rolled back, then it
-// writes a checkpoint), harder if that takes too long, and gives up the data
-// folder.
-func (s *Server) Stop(ctx context.Context) error {
-	defer s.release()
-	return s.halt(ctx)
-}
-
-func (s *Server) halt(ctx context.Context) error {
-	pid := s.PID()
-	if pid == 0 {
-		return nil
-	}
-	if err := stopPostmaster(ctx, pid, s.ended); err != nil {
-		return fmt.Errorf("stop PostgreSQL: %w", err)
-	}
-	return nil
-}
-
-// Discard stops the server without care for its data and removes the data
-// folder.
-func (s *Server) Discard(ctx context.Context) error {
-	defer s.release()
-	if pid := s.PID(); pid != 0 {
-		if err := signalProcess(pid, sigImmediate); err != nil {
-			return fmt.Errorf("stop PostgreSQL: %w", err)
-		}
-		wait, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := poll(wait, s.ended)
-		cancel()
-		if err != nil {
-			if err := s.Kill9(); err != nil {
-				return err
-			}
-		}
-	}
-	dropSharedMemory(s.pgdata())
-	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("remove the data folder: %w", err)
-	}
-	return nil
-}
-
-// Kill9 kills the server and all its children with SIGKILL, as a crash of the
-// machine's memory would, and returns when they are gone. [Server.Restart]
-// brings it back.
-func (s *Server) Kill9() error {
-	pid := s.PID()
-	if pid == 0 {
-		return nil
-	}
-	if err := killAll(pid); err != nil {
-		return fmt.Errorf("kill PostgreSQL: %w", err)
-	}
-	<-s.Done()
-	return nil
-}
-
-// Restart stops the server if it runs, then starts it on the same port.
-func (s *Server) Restart(ctx context.Context) error {
-	if err := s.halt(ctx); err != nil {
-		return err
-	}
-	return s.launch(ctx)
-}
-
-// Abandon stops what still runs in a data folder that nobody owns any more and
-// removes the folder. It does nothing to one that is in use.
-func Abandon(dir string) error {
-	lock, err := lockFile(filepath.Join(dir, "lock"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }()
-	pgdata := filepath.Join(dir, "pgdata")
-	if err := takeOver(context.Background(), pgdata); err != nil {
-		return err
-	}
-	dropSharedMemory(pgdata)
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove the data folder: %w", err)
-	}
-	return nil
 }

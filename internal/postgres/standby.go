@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -66,7 +65,7 @@ func (s *Server) baseBackup(ctx context.Context, primary *Server) error {
 	if _, err := conn.Exec(ctx, "SELECT pg_backup_start('standby', true)"); err != nil {
 		return err
 	}
-	if err := copyTree(primary.pgdata(), s.pgdata(), s.account, inBackup, notInBackup); err != nil {
+	if err := copyTree(primary.pgdata(), s.pgdata(), s.account, emptyInBackup, notInBackup); err != nil {
 		return err
 	}
 	var label string
@@ -89,10 +88,8 @@ func (s *Server) baseBackup(ctx context.Context, primary *Server) error {
 		if err := writeWhole(path, []byte(text), 0o600); err != nil {
 			return err
 		}
-		if s.account != nil {
-			if err := os.Chown(path, s.account.uid, s.account.gid); err != nil {
-				return err
-			}
+		if err := s.account.own(path); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -107,15 +104,14 @@ func ensureSlot(ctx context.Context, conn *pgx.Conn, slot string) error {
 	return err
 }
 
-// inBackup tells the folders whose content belongs to a base backup
-// (PostgreSQL's manual, "Making a Base Backup Using the Low Level API").
-func inBackup(dir string) bool {
-	top, _, _ := strings.Cut(filepath.ToSlash(dir), "/")
-	switch top {
+// emptyInBackup tells the folders whose content does not belong to a base
+// backup (PostgreSQL's manual, "Making a Base Backup Using the Low Level API").
+func emptyInBackup(dir string) bool {
+	switch dir {
 	case "pg_wal", "pg_replslot", "pg_dynshmem", "pg_notify", "pg_serial", "pg_snapshots", "pg_stat_tmp", "pg_subtrans":
-		return false
+		return true
 	}
-	return true
+	return false
 }
 
 func notInBackup(file string) bool {
