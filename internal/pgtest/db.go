@@ -43,6 +43,7 @@ type Option func(*options)
 type options struct {
 	conns   int32
 	durable bool
+	empty   bool
 }
 
 // Conns sets the size of the App pool; it is 8 by default.
@@ -51,6 +52,9 @@ func Conns(n int) Option { return func(o *options) { o.conns = int32(n) } }
 // Durable puts the database into a cluster of its own, on a disk, with fsync
 // and all else that keeps data. It takes about a second more.
 func Durable() Option { return func(o *options) { o.durable = true } }
+
+// Empty leaves the database without any migration, for tests of those.
+func Empty() Option { return func(o *options) { o.empty = true } }
 
 // New returns a fresh, migrated database that is dropped after the test. It
 // may be called from parallel tests, and more than once in a test.
@@ -69,7 +73,11 @@ func New(t testing.TB, opts ...Option) *DB {
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
 	db := &DB{Name: fmt.Sprintf("%s_%d", c.prefix, c.database.Add(1)), cluster: c}
-	if err := c.clone(ctx, db.Name); err != nil {
+	template := c.template()
+	if o.empty {
+		template = "template0"
+	}
+	if err := c.clone(ctx, db.Name, template); err != nil {
 		t.Fatalf("pgtest: make a database: %v", err)
 	}
 	t.Cleanup(func() { c.drop(db.Name) })
@@ -90,11 +98,11 @@ func ownCluster(t testing.TB) *cluster {
 	return c
 }
 
-// clone copies the template. Grants on a database are not copied, so they are
+// clone copies a template. Grants on a database are not copied, so they are
 // made again.
-func (c *cluster) clone(ctx context.Context, name string) error {
+func (c *cluster) clone(ctx context.Context, name, template string) error {
 	quoted := pgx.Identifier{name}.Sanitize()
-	sql := "CREATE DATABASE " + quoted + " OWNER " + postgres.OwnerRole + " TEMPLATE " + pgx.Identifier{c.template()}.Sanitize()
+	sql := "CREATE DATABASE " + quoted + " OWNER " + postgres.OwnerRole + " TEMPLATE " + pgx.Identifier{template}.Sanitize()
 	if c.server != nil {
 		// Half the time of the default, which writes the copy to the WAL; the
 		// checkpoint that it takes costs little here, and on a given server much.
