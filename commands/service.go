@@ -2,84 +2,144 @@ package commands
 
 import (
 	"context"
+	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
-// Deps are what commands need from the outside. All fields are required.
-type Deps struct {
-	Log        eventstore.Log
-	Resolver   projections.Resolver
-	Authorizer authz.Authorizer
-	Clock      clock.Clock
-	IDs        ids.Source
+// ClaimReader reads what an object claims.
+type ClaimReader interface {
+	// Claims returns the canonical location keys of an object, and the mark of
+	// the state they belong to.
+	Claims(ctx context.Context, warehouse, object ids.ID) (mark ids.ID, claims []string, err error)
+	// Free reports whether nobody claims a location at, below or above one of
+	// the keys.
+	Free(ctx context.Context, keys []string) (bool, error)
 }
+
+// ProfileValidator tries a storage profile out; [*storage.Stores] is one.
+type ProfileValidator interface {
+	Validate(ctx context.Context, profile storage.Profile) storage.Report
+}
+
+// Deps are what commands need from the outside. All are required but those that
+// name their default.
+type Deps struct {
+	Log         eventstore.Log
+	Idempotency IdempotencyStore
+	Resolver    projections.Resolver
+	Claims      ClaimReader
+	Profiles    ProfileValidator
+	Documents   *documents.Library
+	Authorizer  authz.Authorizer
+	Clock       clock.Clock
+	IDs         ids.Source
+
+	// Sleep waits between two tries; nil waits for real.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Logger hears of files left behind and of commits in doubt; nil is silent.
+	Logger *slog.Logger
+	// IdempotencyLifetime is how long an outcome is kept for replays; 0 means
+	// [DefaultIdempotencyLifetime].
+	IdempotencyLifetime time.Duration
+}
+
+// DefaultIdempotencyLifetime is what idempotency-key-lifetime promises unless
+// configured otherwise.
+const DefaultIdempotencyLifetime = 30 * time.Minute
 
 // Service carries out the mutations of the catalog. It is safe for concurrent
 // use.
-type Service struct{ deps Deps }
+type Service struct {
+	deps  Deps
+	queue *queue
+}
 
 // New returns a service on the given dependencies.
-func New(deps Deps) *Service { return &Service{deps: deps} }
-
-var errNotYet = &catalog.Error{Kind: catalog.Unavailable, Message: "Not available yet"}
-
-// CreateNamespace creates a namespace below an existing parent.
-func (s *Service) CreateNamespace(ctx context.Context, call Call, in CreateNamespace) (Namespace, error) {
-	return Namespace{}, errNotYet
+func New(deps Deps) *Service {
+	if deps.Sleep == nil {
+		deps.Sleep = sleep
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.IdempotencyLifetime == 0 {
+		deps.IdempotencyLifetime = DefaultIdempotencyLifetime
+	}
+	return &Service{deps: deps, queue: newQueue()}
 }
 
-// UpdateNamespaceProperties sets and removes properties of a namespace.
-func (s *Service) UpdateNamespaceProperties(ctx context.Context, call Call, in UpdateNamespaceProperties) (PropertiesChanged, error) {
-	return PropertiesChanged{}, errNotYet
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// DropNamespace removes an empty namespace.
-func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace) error {
-	return errNotYet
+// resolve asks for the facts of a request.
+func (s *Service) resolve(ctx context.Context, queries ...projections.Query) ([]projections.Facts, error) {
+	facts, err := s.deps.Resolver.Resolve(ctx, queries...)
+	if err != nil {
+		return nil, unavailable(err, "The catalog is not available")
+	}
+	return facts, nil
 }
 
-// CreateTable creates a table, or computes a staged one: see [Table.Staged].
-func (s *Service) CreateTable(ctx context.Context, call Call, in CreateTable) (Table, error) {
-	return Table{}, errNotYet
+// record makes the record of an event on a stream.
+func (s *Service) record(call Call, stream ids.ID, e catalog.Event, f *projections.Facts) (eventstore.Record, error) {
+	typ, schema, data, err := catalog.Encode(e)
+	if err != nil {
+		return eventstore.Record{}, err
+	}
+	return eventstore.Record{
+		ID:          s.deps.IDs.New(),
+		Stream:      stream,
+		StreamType:  string(catalog.EntityOf(typ)),
+		Type:        typ,
+		DataSchema:  schema,
+		Time:        s.now(),
+		Actor:       call.Actor.ID,
+		RequestID:   call.RequestID,
+		Warehouse:   f.Warehouse.ID,
+		Project:     f.Project.ID,
+		TraceParent: call.TraceParent,
+		Data:        data,
+	}, nil
 }
 
-// CommitTable applies updates to a table if its requirements hold.
-func (s *Service) CommitTable(ctx context.Context, call Call, in CommitTable) (Table, error) {
-	return Table{}, errNotYet
+// now is the injected time in the log's resolution.
+func (s *Service) now() time.Time { return s.deps.Clock.Now().UTC().Truncate(time.Microsecond) }
+
+// newCommit starts a commit that rests on the given facts.
+func (s *Service) newCommit(f *projections.Facts, claim *eventstore.Idempotency) *eventstore.Commit {
+	return &eventstore.Commit{ID: s.deps.IDs.New(), Idempotency: claim, ResolvedAt: f.Now}
 }
 
-// CommitTransaction applies the changes of several tables, all or none.
-func (s *Service) CommitTransaction(ctx context.Context, call Call, in CommitTransaction) error {
-	return errNotYet
+// lineOf names the place in the queue of what stands at a path. Spellings of
+// one name meet there.
+func lineOf(warehouse ids.ID, namespace []string, name string) string {
+	var b strings.Builder
+	b.Write(warehouse[:])
+	b.WriteString(catalog.Namespace(namespace).Fold())
+	b.WriteByte(0)
+	b.WriteString(catalog.FoldName(name))
+	return b.String()
 }
 
-// RenameTable moves a table to another name or namespace of its warehouse.
-func (s *Service) RenameTable(ctx context.Context, call Call, in RenameTable) error {
-	return errNotYet
-}
-
-// RegisterTable adopts an existing metadata file as a table.
-func (s *Service) RegisterTable(ctx context.Context, call Call, in RegisterTable) (Table, error) {
-	return Table{}, errNotYet
-}
-
-// DropTable ends a table's life; no file is deleted here.
-func (s *Service) DropTable(ctx context.Context, call Call, in DropTable) error {
-	return errNotYet
-}
-
-// Bootstrap creates the server and its default project, once.
-func (s *Service) Bootstrap(ctx context.Context, call Call, in Bootstrap) error {
-	return errNotYet
-}
-
-// CreateWarehouse validates a storage profile and creates a warehouse on it.
-func (s *Service) CreateWarehouse(ctx context.Context, call Call, in CreateWarehouse) (Warehouse, error) {
-	return Warehouse{}, errNotYet
+// addressable reports whether a path can exist at all.
+func addressable(namespace []string, name string) bool {
+	return catalog.Namespace(namespace).Validate() == nil && (name == "" || catalog.Addressable(name))
 }

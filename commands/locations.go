@@ -1,0 +1,99 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/iceberg"
+	"github.com/icecore-catalog/icecore/projections"
+	"github.com/icecore-catalog/icecore/storage"
+)
+
+// store returns the opened store of the request's warehouse.
+func (s *Service) store(ctx context.Context, f *projections.Facts) (storage.Store, error) {
+	store, err := s.deps.Documents.Of(ctx, &f.Warehouse)
+	if err != nil {
+		// The profile was good when the warehouse was made: what is wrong now is
+		// the server's configuration or its store, not the request.
+		return nil, unavailable(err, "The warehouse's store is not available")
+	}
+	return store, nil
+}
+
+// locate returns the canonical spelling of a location that a client named. It
+// must be a place that engines understand alike, at or below the warehouse's
+// root.
+func locate(ctx context.Context, store storage.Store, location string) (string, error) {
+	l, err := store.Locate(location)
+	if err != nil {
+		return "", fromStorage(ctx, err)
+	}
+	if err := l.Claimable(); err != nil {
+		return "", fromStorage(ctx, err)
+	}
+	return l.String(), nil
+}
+
+// claimKey returns the claim of a folder that an object wants for itself:
+// strictly below the warehouse's root, for whoever owns the root owns all.
+func claimKey(ctx context.Context, store storage.Store, location string) (string, error) {
+	canonical, err := locate(ctx, store, location)
+	if err != nil {
+		return "", err
+	}
+	key, err := store.Key(ctx, canonical)
+	if err != nil {
+		return "", fromStorage(ctx, err)
+	}
+	root, err := store.Key(ctx, store.Profile().Root().String())
+	if err != nil {
+		return "", fromStorage(ctx, err)
+	}
+	if !root.Contains(key) || key == root {
+		return "", locationOutside()
+	}
+	return key.String(), nil
+}
+
+// claimsOf returns what a table with this metadata claims: its location and
+// its metadata path, without what lies below another.
+func claimsOf(ctx context.Context, store storage.Store, m *iceberg.Metadata) ([]string, error) {
+	keys := make([]string, 0, 2)
+	key, err := claimKey(ctx, store, m.Location())
+	if err != nil {
+		return nil, err
+	}
+	keys = append(keys, key)
+	if path, ok := metadataPath(m); ok {
+		if key, err = claimKey(ctx, store, path); err != nil {
+			return nil, fmt.Errorf("%s: %w", iceberg.PropMetadataPath, err)
+		}
+		keys = append(keys, key)
+	}
+	return catalog.Claims(keys...), nil
+}
+
+// metadataPath returns the folder that the table's properties want metadata
+// files in.
+func metadataPath(m *iceberg.Metadata) (string, bool) {
+	path, ok := m.Property(iceberg.PropMetadataPath)
+	return strings.TrimRight(path, "/"), ok && path != ""
+}
+
+// movesClaims reports whether the claims of next can differ from those of base.
+func movesClaims(base, next *iceberg.Metadata) bool {
+	was, had := metadataPath(base)
+	is, has := metadataPath(next)
+	return base.Location() != next.Location() || had != has || was != is
+}
+
+// scope returns the objects below claims.
+func scope(store storage.Store, claims []string) storage.Objects {
+	keys := make([]storage.Key, len(claims))
+	for i, claim := range claims {
+		keys[i] = storage.Key(claim)
+	}
+	return storage.Scope(store, keys)
+}

@@ -1,0 +1,30 @@
+package documents
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+// Variant is what changes the answer to a load beside the table's state.
+type Variant struct {
+	Snapshots string // "all" or "refs"
+	// Warehouse is the warehouse's mark: it stands for the storage profile, from
+	// which the table's configuration is made.
+	Warehouse ids.ID
+	// Delegation is the form of access that is handed out, "" for none, with the
+	// rights it was made for.
+	Delegation string
+}
+
+// ETag returns the entity tag of a load, in quotes (design 5). It is weak, for
+// the gzip and the plain form of one answer share it.
+func ETag(pointer string, v Variant) string {
+	h := sha256.New()
+	for _, part := range []string{"1", pointer, v.Snapshots, string(v.Warehouse[:]), v.Delegation} {
+		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
+		h.Write([]byte(part))
+	}
+	return `W/"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
