@@ -72,7 +72,7 @@ func (a *API) createNamespace(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !sent {
-		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: namespace is missing"}
+		return object.Missing("namespace")
 	}
 	properties, err := object.StringMap("properties")
 	if err != nil {

@@ -1,7 +1,6 @@
 package icebergrest
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/icecore-catalog/icecore/catalog"
@@ -33,7 +32,7 @@ func (a *API) commitTransaction(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if change.Table, err = readIdentifier(item, "identifier"); err != nil {
-			return fmt.Errorf("table-changes[%d]: %w", i, err)
+			return err
 		}
 		in.Changes[i] = change
 	}
@@ -70,22 +69,19 @@ func (a *API) renameTable(w http.ResponseWriter, r *http.Request) error {
 
 // readIdentifier reads a TableIdentifier that has to be there.
 func readIdentifier(object wire.Object, name string) (commands.Identifier, error) {
-	missing := func(what string) error {
-		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: " + what + " is missing"}
-	}
 	member, sent, err := object.Object(name)
 	if err != nil {
 		return commands.Identifier{}, err
 	}
 	if !sent {
-		return commands.Identifier{}, missing(name)
+		return commands.Identifier{}, object.Missing(name)
 	}
 	levels, sent, err := member.Strings("namespace")
 	if err != nil {
 		return commands.Identifier{}, err
 	}
 	if !sent {
-		return commands.Identifier{}, missing(name + ".namespace")
+		return commands.Identifier{}, member.Missing("namespace")
 	}
 	table, err := member.RequiredString("name")
 	if err != nil {

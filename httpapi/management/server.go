@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -49,7 +48,7 @@ func (a *API) bootstrap(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if object.Raw("accept-terms-of-use") == nil {
-		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: accept-terms-of-use is missing"}
+		return object.Missing("accept-terms-of-use")
 	}
 	accepted, err := object.Bool("accept-terms-of-use")
 	if err != nil {

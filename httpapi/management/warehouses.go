@@ -50,7 +50,7 @@ func readWarehouse(r *http.Request, object wire.Object) (in commands.CreateWareh
 		return in, err
 	}
 	if !sent {
-		return in, &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: storage-profile is missing"}
+		return in, object.Missing("storage-profile")
 	}
 	if _, err := profile.RequiredString("type"); err != nil {
 		return in, err

@@ -91,12 +91,13 @@ func (o Object) String(name string) (value string, sent bool, err error) {
 func (o Object) RequiredString(name string) (string, error) {
 	value, sent, err := o.String(name)
 	if err == nil && !sent {
-		return "", o.missing(name)
+		return "", o.Missing(name)
 	}
 	return value, err
 }
 
-func (o Object) missing(name string) error {
+// Missing is the error for a member that must be there and is not.
+func (o Object) Missing(name string) error {
 	return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: " + o.path + name + " is missing"}
 }
 
