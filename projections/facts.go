@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/projections/document"
 )
 
 // Query asks Resolve for one object by its path. Fields from the top down;
@@ -16,7 +17,12 @@ type Query struct {
 	WarehouseName string   // exact name, compared by folding
 	Namespace     []string // levels as the client wrote them; nil asks for no namespace
 	Name          string   // table or view in Namespace; empty asks for none
-	Object        ids.ID   // an object by its id instead of its path (management, replay); Nil otherwise
+	Object        ids.ID   // a namespace, table or view of Warehouse by its id instead of its path (management, replay); Nil otherwise
+	// Details asks for what a load of a table does not need: the project's name,
+	// and levels, properties, version and mark of the namespace. A query without
+	// Name or Object, which is about the namespace or what is above, gets them
+	// in any case.
+	Details bool
 	// Hint is the mark of the object that this instance saw last: pointer and
 	// document come back only when the mark is another (design 5).
 	Hint ids.ID
@@ -43,11 +49,12 @@ type ServerFacts struct {
 type ProjectFacts struct {
 	Exists    bool
 	ID        ids.ID
-	Name      string
+	Name      string // with Details
 	AuthzMark ids.ID // id of the last event that changed a right in it
 }
 
-// WarehouseFacts: Exists is false when the warehouse is unknown.
+// WarehouseFacts: Exists is false when the warehouse is unknown. StorageProfile
+// and AllowedFormats are shared and must not be written to.
 type WarehouseFacts struct {
 	Exists         bool
 	ID             ids.ID
@@ -66,16 +73,18 @@ type WarehouseFacts struct {
 type NamespaceFacts struct {
 	Exists    bool
 	ID        ids.ID
-	Levels    []string // as created, with their case
-	Ancestors []ids.ID // parent namespaces, nearest first
-	Version   int64
-	Mark      ids.ID
+	Levels    []string // as created, with their case; with Details
+	Version   int64    // with Details
+	Mark      ids.ID   // with Details
 	Protected bool
-	// Properties as JSON object, verbatim from the read model.
+	// Ancestors are the parent namespaces, nearest first. Of a namespace that
+	// does not exist they are the ancestors of its parent, which is ParentID.
+	Ancestors []ids.ID
+	// Properties as JSON object, verbatim from the event; with Details.
 	Properties []byte
-	// Parent is the deepest existing ancestor-by-path when the namespace itself
-	// does not exist, so that creation can hold it: true ParentExists means all
-	// levels but the last exist.
+	// ParentExists says, of a namespace that does not exist and has several
+	// levels, that all levels but the last do: ParentID is what a creation
+	// holds. Of an existing namespace ParentID is its parent, Nil at the top.
 	ParentExists bool
 	ParentID     ids.ID
 }
@@ -94,9 +103,9 @@ type TabularFacts struct {
 	// Pointer and Document filled.
 	Fresh   bool
 	Pointer string
-	// Document is the cached stored form of the metadata document for (ID,
-	// Mark), or nil: then it has to be read from the store at Pointer.
-	Document []byte
+	// Document is the metadata document of (ID, Mark) from the database's cache,
+	// or nil: then it has to be read from the store at Pointer.
+	Document *document.Packed
 }
 
 // Resolver answers queries; implementations share one statement among the

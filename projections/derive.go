@@ -1,0 +1,163 @@
+package projections
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+var errNoWarehouse = errors.New("the record names no warehouse or no project")
+
+// derive says what an event does to the rows of the inline read models. It is
+// the one place that knows.
+func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
+	switch e := event.(type) {
+	case *catalog.ServerBootstrapped:
+		return []change{{table: serverTable, key: []any{uuid(r.Stream)}, values: []any{true, e.TermsAccepted, r.Version}}}, nil
+	case *catalog.ProjectCreated:
+		return []change{{table: projectTable, key: []any{uuid(r.Stream)}, values: []any{e.Name, uuid(r.ID), r.Version}}}, nil
+	case *catalog.WarehouseCreated:
+		return deriveWarehouse(r, e), nil
+	}
+	if r.Warehouse.IsNil() || r.Project.IsNil() {
+		return nil, errNoWarehouse
+	}
+	at := place{r.Warehouse, catalog.MainBranch}
+	switch e := event.(type) {
+	case *catalog.NamespaceCreated:
+		return deriveNamespaceCreated(r, at, e), nil
+	case *catalog.NamespacePropertiesUpdated:
+		return []change{{
+			table: namespaceTable, action: updateRow, key: at.key(r.Stream), order: at.order(e.Namespace.Fold()),
+			set: []string{"properties", "stream_version"}, values: []any{string(e.Properties), r.Version},
+		}}, nil
+	case *catalog.NamespaceDropped:
+		return []change{{table: namespaceTable, action: deleteRow, key: at.key(r.Stream), order: at.order(e.Namespace.Fold())}}, nil
+	case *catalog.TableCreated:
+		return append([]change{at.tabular(r, &e.TableName, e.TableUUID)}, at.claims(r, e.Claims, nil)...), nil
+	case *catalog.TableCommitted:
+		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved), nil
+	case *catalog.TableRenamed:
+		return deriveRenamed(r, at, e), nil
+	case *catalog.TableRegistered:
+		return deriveRegistered(r, at, e), nil
+	case *catalog.TableDropped:
+		return deriveDropped(r, at, e), nil
+	}
+	return nil, fmt.Errorf("no read model knows %T", event)
+}
+
+// place is what every key below a warehouse begins with.
+type place struct{ warehouse, branch ids.ID }
+
+func (p place) key(object ids.ID) []any {
+	return []any{uuid(p.warehouse), uuid(p.branch), uuid(object)}
+}
+
+func (p place) order(name string) string { return orderKey(name, p.warehouse, p.branch) }
+
+func deriveWarehouse(r *eventstore.Record, e *catalog.WarehouseCreated) []change {
+	formats := make([]int16, len(e.AllowedFormats))
+	for i, f := range e.AllowedFormats {
+		formats[i] = int16(f)
+	}
+	name := catalog.FoldName(e.Name)
+	return []change{{
+		table: warehouseTable, key: []any{uuid(r.Stream)}, order: orderKey(name, e.Project),
+		values: []any{
+			uuid(e.Project), e.Name, name, true, false, string(e.StorageProfile), int16(e.DefaultFormat), formats,
+			r.Time.UTC(), r.Version,
+		},
+	}}
+}
+
+func deriveNamespaceCreated(r *eventstore.Record, at place, e *catalog.NamespaceCreated) []change {
+	var parent any
+	if len(e.Ancestors) > 0 {
+		parent = uuid(e.Ancestors[0])
+	}
+	path := e.Namespace.Fold()
+	return []change{{
+		table: namespaceTable, key: at.key(r.Stream), order: at.order(path),
+		values: []any{
+			parent, uuids(e.Ancestors), []string(e.Namespace), path, catalog.FoldName(e.Namespace.Name()), false,
+			string(e.Properties), r.Version,
+		},
+	}}
+}
+
+// tabular is the row of a new table.
+func (p place) tabular(r *eventstore.Record, name *catalog.TableName, tableUUID ids.ID) change {
+	folded := catalog.FoldName(name.Name)
+	return change{
+		table: tabularTable, key: p.key(r.Stream), order: orderKey(folded, p.warehouse, p.branch, name.NamespaceID),
+		values: []any{uuid(name.NamespaceID), r.StreamType, name.Name, folded, uuid(tableUUID), false, r.Version},
+	}
+}
+
+// claims releases and adds location claims of the record's object.
+func (p place) claims(r *eventstore.Record, added, removed []string) []change {
+	list := make([]change, 0, len(added)+len(removed))
+	for _, key := range removed {
+		list = append(list, change{table: claimTable, action: deleteRow, key: append(p.key(r.Stream), key), order: key})
+	}
+	for _, key := range added {
+		list = append(list, change{
+			table: claimTable, key: append(p.key(r.Stream), key), order: key,
+			values: []any{claimRange(key), r.Version},
+		})
+	}
+	return list
+}
+
+func deriveRenamed(r *eventstore.Record, at place, e *catalog.TableRenamed) []change {
+	folded := catalog.FoldName(e.To.Name)
+	list := []change{{
+		table: tabularTable, action: updateRow, key: at.key(r.Stream),
+		order:  orderKey(folded, at.warehouse, at.branch, e.To.NamespaceID),
+		set:    []string{"namespace_id", "name", "name_fold1", "stream_version"},
+		values: []any{uuid(e.To.NamespaceID), e.To.Name, folded, r.Version},
+	}}
+	if e.From.NamespaceID != e.To.NamespaceID {
+		// Rights are inherited: another parent changes what a cached decision
+		// rests on.
+		list = append(list, change{
+			table: projectTable, action: updateRow, key: []any{uuid(r.Project)}, order: orderKey("", r.Project),
+			set: []string{"authz_mark"}, values: []any{uuid(r.ID)},
+		})
+	}
+	return list
+}
+
+func deriveRegistered(r *eventstore.Record, at place, e *catalog.TableRegistered) []change {
+	row := at.tabular(r, &e.TableName, e.TableUUID)
+	if e.Overwrites {
+		row = change{
+			table: tabularTable, action: updateRow, key: row.key, order: row.order,
+			set: []string{"table_uuid", "stream_version"}, values: []any{uuid(e.TableUUID), r.Version},
+		}
+	}
+	return append([]change{row}, at.claims(r, e.ClaimsAdded, e.ClaimsRemoved)...)
+}
+
+func deriveDropped(r *eventstore.Record, at place, e *catalog.TableDropped) []change {
+	var expires any
+	if e.ExpiresAtMS != nil {
+		expires = time.UnixMilli(*e.ExpiresAtMS).UTC()
+	}
+	list := []change{
+		{table: tabularTable, action: deleteRow, key: at.key(r.Stream), order: orderKey(catalog.FoldName(e.Name), at.warehouse, at.branch, e.NamespaceID)},
+		{
+			table: droppedTable, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
+			values: []any{
+				r.StreamType, uuid(e.NamespaceID), []string(e.Namespace), e.Name, uuid(e.TableUUID), e.MetadataLocation,
+				e.PurgeRequested, r.Time.UTC(), expires, uuid(r.ID), r.Version,
+			},
+		},
+	}
+	return append(list, at.claims(r, nil, e.ClaimsReleased)...)
+}

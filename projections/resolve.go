@@ -1,0 +1,249 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/icecore-catalog/icecore/internal/ids"
+)
+
+// Querier is a pool or a connection that reads.
+type Querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// Options of [NewResolver]. Zero values stand for the defaults.
+type Options struct {
+	// MaxBatch is how many queries share a statement, 64 by default. A call
+	// with more has a statement of its own.
+	MaxBatch int
+	// InFlight is how many statements run at once, 2 by default.
+	InFlight int
+	// Timeout bounds a shared statement, 30 s by default; a call's own context
+	// bounds its waiting.
+	Timeout time.Duration
+}
+
+// ErrResolverClosed is returned by calls after [SharedResolver.Close].
+var ErrResolverClosed = errors.New("the resolver is closed")
+
+// SharedResolver answers queries with one statement for all that wait. A call
+// that finds a free slot goes at once, in its own goroutine and under its own
+// context. Others wait for the next slot and then go together; so the facts of
+// every call are read after it arrived (law 4), and the busier the server, the
+// cheaper each call.
+type SharedResolver struct {
+	db   Querier
+	opts Options
+
+	warehouses sync.Map // ids.ID → *WarehouseFacts, right for ever for their Mark
+
+	mu      sync.Mutex
+	running int     // statements in flight
+	waiting []*call // in order of arrival
+	closed  bool
+	idle    chan struct{} // closed when closed and nothing runs
+}
+
+var _ Resolver = (*SharedResolver)(nil)
+
+// NewResolver returns a resolver on a pool of at least InFlight connections to
+// the primary. Connections prepared by [PrepareConn] keep its plan good.
+func NewResolver(db Querier, opts Options) *SharedResolver {
+	if opts.MaxBatch <= 0 {
+		opts.MaxBatch = 64
+	}
+	if opts.InFlight <= 0 {
+		opts.InFlight = 2
+	}
+	if opts.Timeout <= 0 {
+		opts.Timeout = 30 * time.Second
+	}
+	return &SharedResolver{db: db, opts: opts, idle: make(chan struct{})}
+}
+
+// PrepareConn keeps the planner of a reading connection from scans and hash
+// joins. Every statement of this package looks up keys; a plan that was made
+// while tables were small must not live on when they have grown. It fits
+// pgxpool's AfterConnect.
+func PrepareConn(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off",
+		pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return fmt.Errorf("prepare connection: %w", err)
+	}
+	return nil
+}
+
+// call is one Resolve that waits for its batch.
+type call struct {
+	queries []Query
+	facts   []Facts
+	err     error
+	done    chan struct{}
+	batch   *batch // nil while it waits; guarded by the resolver's mutex
+}
+
+// batch is what goes into one statement.
+type batch struct {
+	calls  []*call
+	alive  int // calls that somebody still waits for
+	cancel context.CancelFunc
+}
+
+// Resolve implements [Resolver]. All queries of a call are answered from one
+// snapshot.
+func (r *SharedResolver) Resolve(ctx context.Context, queries ...Query) ([]Facts, error) {
+	if len(queries) == 0 {
+		return nil, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("resolve: %w", err)
+	}
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil, ErrResolverClosed
+	}
+	if r.running < r.opts.InFlight {
+		r.running++
+		r.mu.Unlock()
+		facts := make([]Facts, len(queries))
+		err := r.statement(ctx, [][]Query{queries}, [][]Facts{facts})
+		r.release()
+		if err != nil {
+			return nil, fmt.Errorf("resolve: %w", err)
+		}
+		return facts, nil
+	}
+	c := &call{queries: queries, done: make(chan struct{})}
+	r.waiting = append(r.waiting, c)
+	r.mu.Unlock()
+
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		r.abandon(c)
+		return nil, fmt.Errorf("resolve: %w", ctx.Err())
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("resolve: %w", c.err)
+	}
+	return c.facts, nil
+}
+
+// abandon takes a call out: of the queue, or of its batch, whose statement is
+// cancelled when nobody is left to read it.
+func (r *SharedResolver) abandon(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.batch != nil {
+		if c.batch.alive--; c.batch.alive == 0 {
+			c.batch.cancel()
+		}
+		return
+	}
+	for i, other := range r.waiting {
+		if other == c {
+			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// release gives up a slot, or hands it to a goroutine for those that wait.
+func (r *SharedResolver) release() {
+	if ctx, b := r.take(); b != nil {
+		go func() {
+			for ; b != nil; ctx, b = r.take() {
+				r.run(ctx, b)
+			}
+		}()
+	}
+}
+
+// take forms the next batch, or frees the slot when nobody waits.
+func (r *SharedResolver) take() (context.Context, *batch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, queries := 0, 0
+	for n < len(r.waiting) && (n == 0 || queries+len(r.waiting[n].queries) <= r.opts.MaxBatch) {
+		queries += len(r.waiting[n].queries)
+		n++
+	}
+	if n == 0 {
+		r.running--
+		if r.closed && r.running == 0 {
+			close(r.idle)
+		}
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.opts.Timeout)
+	b := &batch{calls: append([]*call(nil), r.waiting[:n]...), alive: n, cancel: cancel}
+	for _, c := range b.calls {
+		c.batch = b
+	}
+	left := copy(r.waiting, r.waiting[n:])
+	clear(r.waiting[left:])
+	r.waiting = r.waiting[:left]
+	return ctx, b
+}
+
+// run answers the calls of a batch.
+func (r *SharedResolver) run(ctx context.Context, b *batch) {
+	defer b.cancel()
+	queries := make([][]Query, len(b.calls))
+	facts := make([][]Facts, len(b.calls))
+	for i, c := range b.calls {
+		queries[i], facts[i] = c.queries, make([]Facts, len(c.queries))
+	}
+	err := r.statement(ctx, queries, facts)
+	for i, c := range b.calls {
+		c.facts, c.err = facts[i], err
+		close(c.done)
+	}
+}
+
+// Close refuses new calls and waits for those that were accepted.
+func (r *SharedResolver) Close(ctx context.Context) error {
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		if r.running == 0 {
+			close(r.idle)
+		}
+	}
+	r.mu.Unlock()
+	select {
+	case <-r.idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("close resolver: %w", ctx.Err())
+	}
+}
+
+// statement runs the shared statement. Reading twice does no harm, so a
+// connection that turns out to be dead is tried again once, on another.
+func (r *SharedResolver) statement(ctx context.Context, queries [][]Query, facts [][]Facts) error {
+	in := r.arguments(queries)
+	err := in.read(ctx, r, facts)
+	var answered *pgconn.PgError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &answered) && !errors.Is(err, errAnswer) {
+		err = in.read(ctx, r, facts)
+	}
+	return err
+}
+
+// warehouse returns what this instance last saw of a warehouse, or nil.
+func (r *SharedResolver) warehouse(id ids.ID) *WarehouseFacts {
+	if known, ok := r.warehouses.Load(id); ok {
+		return known.(*WarehouseFacts)
+	}
+	return nil
+}
