@@ -3,6 +3,7 @@ package postgres
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
@@ -90,4 +91,12 @@ func Home(dir string) (string, error) {
 		return dir, nil
 	}
 	return filepath.Join("/var/lib/icecore", filepath.Base(dir)+"-"+shortHash(dir)), nil
+}
+
+// Unprivileged makes a command run as the user that a server would run as, and,
+// where the kernel can, die with this process. It is for tests that run other
+// programs beside the server.
+func Unprivileged(cmd *exec.Cmd) {
+	runAs(cmd, serverUser())
+	dieWithParent(cmd)
 }
