@@ -177,5 +177,5 @@ func (s *fileStore) prune(ctx context.Context, at folder) error {
 func (s *fileStore) removeIfEmpty(parent, child folder) bool {
 	// Before, not after: as soon as the folder is gone its inode may come again.
 	s.synced.forget(parent, child)
-	return parent.root.Remove(child.name) == nil
+	return removeFolder(parent.root, child.name) == nil
 }

@@ -86,7 +86,7 @@ func (s *fileStore) write(ctx context.Context, at *place, data []byte, ifAbsent 
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return errVanished
-		case errors.Is(err, syscall.EISDIR):
+		case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EISDIR):
 			return fail(ErrInvalid, "it is a folder")
 		}
 		return err
@@ -144,7 +144,7 @@ func (p *place) removeCreated() {
 	for ; p.created > 0; p.created-- {
 		last := p.chain[len(p.chain)-1]
 		p.cut(len(p.chain) - 1)
-		if p.dir().Remove(last.name) != nil {
+		if removeFolder(p.dir(), last.name) != nil {
 			return
 		}
 	}
