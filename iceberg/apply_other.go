@@ -1,9 +1,6 @@
 package iceberg
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 type setLocation struct{ location string }
 
@@ -33,11 +30,14 @@ func (ch setProperties) apply(b *builder) error {
 			return err
 		}
 	}
+	if len(ch.updates) == 0 {
+		return nil
+	}
+	b.loadProperties()
 	for _, p := range ch.updates {
-		if reserved(p.name) {
-			continue
+		if !reserved(p.name) {
+			b.properties.set(p)
 		}
-		b.setProperty(p)
 	}
 	return nil
 }
@@ -67,24 +67,10 @@ func (ch removeProperties) apply(b *builder) error {
 		return nil
 	}
 	b.loadProperties()
-	b.properties.items = slices.DeleteFunc(b.properties.items, func(p property) bool {
-		return slices.Contains(ch.names, p.name)
-	})
+	for _, name := range ch.names {
+		b.properties.remove(name)
+	}
 	return nil
-}
-
-// statList is statistics or partition-statistics: at most one for a snapshot
-// comes by updates, but a document may hold more.
-type statList struct {
-	items  []stat
-	loaded bool
-	byID   map[int64][]int // made at the first removal
-}
-
-type stat struct {
-	snapshot int64
-	raw      []byte
-	removed  bool
 }
 
 func (b *builder) loadStats(partition bool) *statList {
@@ -105,26 +91,6 @@ func (b *builder) loadStats(partition bool) *statList {
 	return l
 }
 
-func (l *statList) remove(snapshot int64) bool {
-	if len(l.items) == 0 {
-		return false
-	}
-	if l.byID == nil {
-		l.byID = make(map[int64][]int, len(l.items))
-		for i := range l.items {
-			if !l.items[i].removed {
-				l.byID[l.items[i].snapshot] = append(l.byID[l.items[i].snapshot], i)
-			}
-		}
-	}
-	at := l.byID[snapshot]
-	for _, i := range at {
-		l.items[i].removed = true
-	}
-	delete(l.byID, snapshot)
-	return len(at) > 0
-}
-
 type setStatistics struct {
 	partition bool
 	snapshot  int64
@@ -134,27 +100,8 @@ type setStatistics struct {
 // apply replaces the file of the snapshot; whether that snapshot exists is
 // not checked, for statistics may come before or after it.
 func (ch setStatistics) apply(b *builder) error {
-	l := b.loadStats(ch.partition)
-	at := -1
-	for i := range l.items {
-		s := &l.items[i]
-		if s.removed || s.snapshot != ch.snapshot {
-			continue
-		}
-		if at < 0 {
-			at = i
-			continue
-		}
-		s.removed, b.changed = true, true
-	}
-	l.byID = nil
-	if at < 0 {
-		l.items = append(l.items, stat{snapshot: ch.snapshot, raw: ch.raw})
+	if b.loadStats(ch.partition).set(ch.snapshot, ch.raw) {
 		b.changed = true
-		return nil
-	}
-	if !sameJSON(l.items[at].raw, ch.raw) {
-		l.items[at].raw, b.changed = ch.raw, true
 	}
 	return nil
 }
@@ -179,10 +126,11 @@ type addKey struct {
 // apply takes any format version, as Java does; a key that is there stays.
 func (ch addKey) apply(b *builder) error {
 	b.loadKeys()
-	if slices.ContainsFunc(b.keys.items, func(k encryptionKey) bool { return k.id == ch.id }) {
+	if _, ok := b.keys.find(ch.id); ok {
 		return nil
 	}
-	b.keys.items = append(b.keys.items, encryptionKey{ch.id, ch.raw})
+	b.keys.byID[ch.id] = len(b.keys.items)
+	b.keys.items = append(b.keys.items, encryptionKey{id: ch.id, raw: ch.raw})
 	b.changed = true
 	return nil
 }
@@ -191,9 +139,9 @@ type removeKey struct{ id string }
 
 func (ch removeKey) apply(b *builder) error {
 	b.loadKeys()
-	i := slices.IndexFunc(b.keys.items, func(k encryptionKey) bool { return k.id == ch.id })
-	if i >= 0 {
-		b.keys.items = slices.Delete(b.keys.items, i, i+1)
+	if i, ok := b.keys.find(ch.id); ok {
+		b.keys.items[i].removed = true
+		delete(b.keys.byID, ch.id)
 		b.changed = true
 	}
 	return nil

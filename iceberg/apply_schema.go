@@ -57,28 +57,24 @@ func (ch addSchema) apply(b *builder) error {
 	if err := ch.schema.check(b.formatVersion); err != nil {
 		return err
 	}
-	all, err := b.loadSchemas()
-	if err != nil {
+	if err := b.loadSchemas(); err != nil {
 		return err
 	}
 	if highest := max(b.lastColumnID, ch.lastColumnID, ch.schema.highestID()); highest > b.lastColumnID {
 		b.lastColumnID, b.changed = highest, true
 	}
-	id := 0
-	for _, s := range all {
-		if s.sameSchema(ch.schema) {
-			// Java forgets "last added" here unless the schema came with this
-			// request, so that -1 fails; clients other than its own send it.
-			b.lastAddedSchema = s.id
-			return nil
-		}
-		id = max(id, s.id+1)
+	if id, ok := b.schemas.same(ch.schema); ok {
+		// Java forgets "last added" here unless the schema came with this
+		// request, so that -1 fails; clients other than its own send it.
+		b.lastAddedSchema = id
+		return nil
 	}
+	id := b.schemas.nextID(0)
 	s, err := parseSchema(withSchemaID(ch.schema.raw, id))
 	if err != nil {
 		return err
 	}
-	b.schemas.items = append(b.schemas.items, s)
+	b.schemas.add(s)
 	b.lastAddedSchema, b.changed = id, true
 	return nil
 }
@@ -95,11 +91,10 @@ func (ch setCurrentSchema) apply(b *builder) error {
 	if id == b.currentSchemaID {
 		return nil
 	}
-	s, err := b.schemaByID(id)
-	if err != nil {
+	if err := b.loadSchemas(); err != nil {
 		return err
 	}
-	if s == nil {
+	if _, ok := b.schemas.get(id); !ok {
 		return illegal("Cannot set current schema to unknown schema: %d", id)
 	}
 	b.currentSchemaID, b.changed, b.checkDefaults = id, true, true
@@ -115,13 +110,11 @@ func (ch removeSchemas) apply(b *builder) error {
 	if len(ch.ids) == 0 {
 		return nil
 	}
-	all, err := b.loadSchemas()
-	if err != nil {
+	if err := b.loadSchemas(); err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(slices.Clone(all), func(s *schema) bool { return slices.Contains(ch.ids, s.id) })
-	if len(kept) < len(all) {
-		b.schemas.items, b.changed = kept, true
+	if b.schemas.remove(ch.ids) {
+		b.changed = true
 		if slices.Contains(ch.ids, b.lastAddedSchema) {
 			b.lastAddedSchema = -1
 		}
@@ -135,38 +128,49 @@ type addSpec struct{ spec *partitionSpec }
 // an equal field in any spec, else the next free one: Java would number from
 // 1000 again and collide with older specs.
 func (ch addSpec) apply(b *builder) error {
-	all, err := b.loadSpecs()
-	if err != nil {
+	if err := b.loadSpecs(); err != nil {
 		return err
 	}
-	id := 0
-	for _, s := range all {
-		if s.compatibleWith(ch.spec) {
-			b.lastAddedSpec = s.id
-			return nil
-		}
-		id = max(id, s.id+1)
+	if id, ok := b.specs.same(ch.spec); ok {
+		b.lastAddedSpec = id
+		return nil
 	}
+	id := b.specs.nextID(0)
 	s := &partitionSpec{raw: ch.spec.raw, id: id, fields: slices.Clone(ch.spec.fields)}
-	s.numberFields(all, b.lastPartitionID)
+	b.numberFields(s)
 	if err := b.checkNewSpec(s); err != nil {
 		return err
 	}
-	if s, err = parseSpec(s.withIDs(id)); err != nil {
+	s, err := parseSpec(s.withIDs(id))
+	if err != nil {
 		return err
 	}
 	b.lastPartitionID = max(b.lastPartitionID, s.highestID())
-	b.specs.items = append(b.specs.items, s)
+	b.specs.add(s)
+	b.rememberFields(s)
 	b.lastAddedSpec, b.changed = id, true
 	return nil
 }
 
-func (s *partitionSpec) numberFields(others []*partitionSpec, last int) {
+// numberFields gives an id to every field that has none.
+func (b *builder) numberFields(s *partitionSpec) {
 	used := map[int]bool{}
+	last, incomplete := b.lastPartitionID, false
 	for i := range s.fields {
-		if s.fields[i].hasID {
-			used[s.fields[i].id] = true
-			last = max(last, s.fields[i].id)
+		if f := &s.fields[i]; f.hasID {
+			used[f.id] = true
+			last = max(last, f.id)
+		} else {
+			incomplete = true
+		}
+	}
+	if !incomplete {
+		return
+	}
+	if b.partitionIDs == nil {
+		b.partitionIDs = map[string]int{}
+		for _, o := range b.specs.items {
+			b.rememberFields(o)
 		}
 	}
 	for i := range s.fields {
@@ -174,15 +178,9 @@ func (s *partitionSpec) numberFields(others []*partitionSpec, last int) {
 		if f.hasID {
 			continue
 		}
-		for _, o := range others {
-			for j := range o.fields {
-				g := &o.fields[j]
-				if f.id == 0 && f.transform == g.transform && slices.Equal(f.sources, g.sources) && !used[g.id] {
-					f.id = g.id
-				}
-			}
-		}
-		if f.id == 0 {
+		if id, ok := b.partitionIDs[f.partitionKey()]; ok && !used[id] {
+			f.id = id
+		} else {
 			last++
 			f.id = last
 		}
@@ -190,11 +188,22 @@ func (s *partitionSpec) numberFields(others []*partitionSpec, last int) {
 	}
 }
 
+func (b *builder) rememberFields(s *partitionSpec) {
+	if b.partitionIDs == nil {
+		return
+	}
+	for i := range s.fields {
+		if k := s.fields[i].partitionKey(); !has(b.partitionIDs, k) {
+			b.partitionIDs[k] = s.fields[i].id
+		}
+	}
+}
+
 func (b *builder) checkNewSpec(s *partitionSpec) error {
 	if err := s.checkFields(b.formatVersion); err != nil {
 		return err
 	}
-	current, err := b.schemaByID(b.currentSchemaID)
+	current, err := b.currentSchema()
 	if err != nil {
 		return err
 	}
@@ -223,15 +232,14 @@ func (ch setDefaultSpec) apply(b *builder) error {
 	if id == b.defaultSpecID {
 		return nil
 	}
-	all, err := b.loadSpecs()
-	if err != nil {
+	if err := b.loadSpecs(); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(s *partitionSpec) bool { return s.id == id })
-	if i < 0 {
+	s, ok := b.specs.get(id)
+	if !ok {
 		return illegal("Cannot set default partition spec to unknown spec: %d", id)
 	}
-	if err := all[i].checkKnown(); err != nil {
+	if err := s.checkKnown(); err != nil {
 		return err
 	}
 	b.defaultSpecID, b.changed, b.checkDefaults = id, true, true
@@ -249,13 +257,11 @@ func (ch removeSpecs) apply(b *builder) error {
 	if len(ch.ids) == 0 {
 		return nil
 	}
-	all, err := b.loadSpecs()
-	if err != nil {
+	if err := b.loadSpecs(); err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(slices.Clone(all), func(s *partitionSpec) bool { return slices.Contains(ch.ids, s.id) })
-	if len(kept) < len(all) {
-		b.specs.items, b.changed = kept, true
+	if b.specs.remove(ch.ids) {
+		b.changed = true
 		if slices.Contains(ch.ids, b.lastAddedSpec) {
 			b.lastAddedSpec = -1
 		}
@@ -268,32 +274,27 @@ type addOrder struct{ order *sortOrder }
 // apply gives the unsorted order id 0 always, an equal order its id, another
 // one the next from 1.
 func (ch addOrder) apply(b *builder) error {
-	all, err := b.loadOrders()
-	if err != nil {
+	if err := b.loadOrders(); err != nil {
 		return err
 	}
-	id := 1
-	if ch.order.unsorted() {
-		id = 0
+	if id, ok := b.orders.same(ch.order); ok {
+		b.lastAddedOrder = id
+		return nil
 	}
-	for _, s := range all {
-		if s.sameOrder(ch.order) {
-			b.lastAddedOrder = s.id
-			return nil
-		}
-		if !ch.order.unsorted() {
-			id = max(id, s.id+1)
-		} else if s.id == 0 {
+	id := 0
+	if ch.order.unsorted() {
+		if _, taken := b.orders.get(0); taken {
 			return invalid("Sort order 0 is taken by a sorted order")
 		}
-	}
-	current, err := b.schemaByID(b.currentSchemaID)
-	switch {
-	case err != nil:
-		return err
-	case current == nil && !ch.order.unsorted():
-		return invalid("Attempting to add a sort order before a current schema is set")
-	case current != nil:
+	} else {
+		id = b.orders.nextID(1)
+		current, err := b.currentSchema()
+		if err != nil {
+			return err
+		}
+		if current == nil {
+			return invalid("Attempting to add a sort order before a current schema is set")
+		}
 		if err := ch.order.checkSources(current); err != nil {
 			return err
 		}
@@ -302,7 +303,7 @@ func (ch addOrder) apply(b *builder) error {
 	if err != nil {
 		return err
 	}
-	b.orders.items = append(b.orders.items, s)
+	b.orders.add(s)
 	b.lastAddedOrder, b.changed = id, true
 	return nil
 }
@@ -319,15 +320,14 @@ func (ch setDefaultOrder) apply(b *builder) error {
 	if id == b.defaultOrderID {
 		return nil
 	}
-	all, err := b.loadOrders()
-	if err != nil {
+	if err := b.loadOrders(); err != nil {
 		return err
 	}
-	i := slices.IndexFunc(all, func(s *sortOrder) bool { return s.id == id })
-	if i < 0 {
+	s, ok := b.orders.get(id)
+	if !ok {
 		return illegal("Cannot set default sort order to unknown sort order: %d", id)
 	}
-	if err := all[i].checkKnown(); err != nil {
+	if err := s.checkKnown(); err != nil {
 		return err
 	}
 	b.defaultOrderID, b.changed, b.checkDefaults = id, true, true

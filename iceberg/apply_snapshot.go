@@ -6,11 +6,12 @@ import "slices"
 // removes. Few look-ups scan the ids, many build a map, so that neither an
 // append nor an expiry of thousands is slow.
 type snapshotList struct {
-	base    *snapshotIndex
-	removed []bool // by index into base, nil when none is
-	added   []addedSnapshot
-	lookups int
-	byID    map[int64]int // index into base, or base length + index into added
+	base      *snapshotIndex
+	removed   []bool // by index into base, nil when none is
+	added     []addedSnapshot
+	lookups   int
+	byID      map[int64]int // index into base, or base length + index into added
+	addedByID map[int64]int // index into added, made when there are many
 	// hasRemoved tells that some snapshot was removed.
 	hasRemoved bool
 }
@@ -92,12 +93,25 @@ func (l *snapshotList) remove(id int64) bool {
 
 // addedHere says whether the request added the snapshot, removed or not.
 func (l *snapshotList) addedHere(id int64) (*addedSnapshot, bool) {
-	for i := range l.added {
-		if l.added[i].facts.id == id {
-			return &l.added[i], true
+	if len(l.added) <= scanLookups {
+		for i := len(l.added) - 1; i >= 0; i-- {
+			if l.added[i].facts.id == id {
+				return &l.added[i], true
+			}
 		}
+		return nil, false
 	}
-	return nil, false
+	for i := len(l.addedByID); i < len(l.added); i++ {
+		if l.addedByID == nil {
+			l.addedByID = make(map[int64]int, len(l.added))
+		}
+		l.addedByID[l.added[i].facts.id] = i
+	}
+	i, ok := l.addedByID[id]
+	if !ok {
+		return nil, false
+	}
+	return &l.added[i], true
 }
 
 type addSnapshot struct {
@@ -204,9 +218,9 @@ type setRef struct {
 }
 
 func (ch setRef) apply(b *builder) error {
-	r := ref{ch.name, ch.facts.snapshot, ch.facts.tag, ch.raw}
+	r := ref{name: ch.name, snapshot: ch.facts.snapshot, tag: ch.facts.tag, raw: ch.raw}
 	b.loadRefs()
-	i := b.refIndex(r.name)
+	i := b.refs.find(r.name)
 	if i >= 0 && b.refs.items[i].equal(r) {
 		return nil
 	}
@@ -221,11 +235,7 @@ func (ch setRef) apply(b *builder) error {
 	case r.name == "":
 		return illegal("Invalid ref name: empty")
 	}
-	if i >= 0 {
-		b.refs.items[i] = r
-	} else {
-		b.refs.items = append(b.refs.items, r)
-	}
+	b.refs.put(i, r)
 	b.changed = true
 	if r.name == MainBranch {
 		b.current = r.snapshot
@@ -283,7 +293,7 @@ type removeRef struct{ name string }
 // remove main.
 func (ch removeRef) apply(b *builder) error {
 	b.loadRefs()
-	if i := b.refIndex(ch.name); i >= 0 {
+	if i := b.refs.find(ch.name); i >= 0 {
 		b.dropRef(i)
 	}
 	return nil
@@ -293,7 +303,7 @@ func (b *builder) dropRef(i int) {
 	if b.refs.items[i].name == MainBranch {
 		b.current = noSnapshot
 	}
-	b.refs.items = slices.Delete(b.refs.items, i, i+1)
+	b.refs.drop(i)
 	b.changed = true
 }
 
@@ -302,21 +312,24 @@ type removeSnapshots struct{ ids []int64 }
 // apply ignores unknown ids. Statistics of removed snapshots go with them,
 // and every ref that points at one, main included.
 func (ch removeSnapshots) apply(b *builder) error {
-	gone := make(map[int64]bool, len(ch.ids))
+	dangling := make(map[int64]bool)
+	b.loadRefs()
 	for _, id := range ch.ids {
-		if b.snapshots.remove(id) {
-			gone[id] = true
-			b.loadStats(false).remove(id)
-			b.loadStats(true).remove(id)
+		if !b.snapshots.remove(id) {
+			continue
+		}
+		b.changed = true
+		b.loadStats(false).remove(id)
+		b.loadStats(true).remove(id)
+		if b.refs.used(id) {
+			dangling[id] = true
 		}
 	}
-	if len(gone) == 0 {
+	if len(dangling) == 0 {
 		return nil
 	}
-	b.changed = true
-	b.loadRefs()
-	for i := len(b.refs.items) - 1; i >= 0; i-- {
-		if gone[b.refs.items[i].snapshot] {
+	for i := range b.refs.items {
+		if r := &b.refs.items[i]; !r.removed && dangling[r.snapshot] {
 			b.dropRef(i)
 		}
 	}

@@ -1,7 +1,5 @@
 package iceberg
 
-import "slices"
-
 // BuildContext holds what is clock-like, random or known to the catalog only.
 // With equal contexts [Apply] and [NewTable] give equal bytes.
 type BuildContext struct {
@@ -112,16 +110,20 @@ type builder struct {
 	// parent may lower; lastSequence keeps the highest.
 	requestSequence int64
 
-	schemas    list[*schema]
-	specs      list[*partitionSpec]
-	orders     list[*sortOrder]
-	properties list[property]
-	refs       list[ref]
-	keys       list[encryptionKey]
+	schemas    parts[*schema]
+	specs      parts[*partitionSpec]
+	orders     parts[*sortOrder]
+	properties propertyList
+	refs       refList
+	keys       keyList
 	stats      statList
 	partStats  statList
 	snapshots  snapshotList
 	history    []historyEntry // appended to the base's
+
+	// partitionIDs maps what a partition field does to the id it has in the
+	// oldest spec; made when a client leaves field ids to the server.
+	partitionIDs map[string]int
 
 	lastAddedSchema, lastAddedSpec, lastAddedOrder int // -1 when none
 	checkDefaults                                  bool
@@ -132,17 +134,13 @@ type ref struct {
 	snapshot int64
 	tag      bool
 	raw      []byte
+	removed  bool
 }
 
 type encryptionKey struct {
-	id  string
-	raw []byte
-}
-
-// list is a part of the document that is decoded on first use.
-type list[T any] struct {
-	items  []T
-	loaded bool
+	id      string
+	raw     []byte
+	removed bool
 }
 
 func newBuilder(base *Metadata, ctx BuildContext) *builder {
@@ -170,71 +168,70 @@ func newBuilder(base *Metadata, ctx BuildContext) *builder {
 	return b
 }
 
-func (b *builder) loadSchemas() ([]*schema, error) {
-	if !b.schemas.loaded {
-		for _, it := range b.base.schemas {
-			raw := it.at.of(b.base.doc)
-			if b.base.schemasIncomplete {
-				raw = withSchemaID(raw, it.id)
-			}
-			s, err := parseSchema(raw)
-			if err != nil {
-				return nil, within("schema "+itoa(it.id), err)
-			}
-			s.id = it.id
-			b.schemas.items = append(b.schemas.items, s)
-		}
-		b.schemas.loaded = true
+func (b *builder) loadSchemas() error {
+	if b.schemas.loaded {
+		return nil
 	}
-	return b.schemas.items, nil
+	for _, it := range b.base.schemas {
+		raw := it.at.of(b.base.doc)
+		if b.base.schemasIncomplete {
+			raw = withSchemaID(raw, it.id)
+		}
+		s, err := parseSchema(raw)
+		if err != nil {
+			return within("schema "+itoa(it.id), err)
+		}
+		s.id = it.id
+		b.schemas.items = append(b.schemas.items, s)
+	}
+	b.schemas.loaded = true
+	return nil
 }
 
-func (b *builder) schemaByID(id int) (*schema, error) {
-	all, err := b.loadSchemas()
-	if err != nil {
+// currentSchema returns nil when none is set yet.
+func (b *builder) currentSchema() (*schema, error) {
+	if err := b.loadSchemas(); err != nil {
 		return nil, err
 	}
-	for _, s := range all {
-		if s.id == id {
-			return s, nil
-		}
-	}
-	return nil, nil
+	s, _ := b.schemas.get(b.currentSchemaID)
+	return s, nil
 }
 
-func (b *builder) loadSpecs() ([]*partitionSpec, error) {
-	if !b.specs.loaded {
-		for _, it := range b.base.specs {
-			s, err := b.base.spec(it)
-			if err != nil {
-				return nil, within("partition spec "+itoa(it.id), err)
-			}
-			if b.base.specsIncomplete {
-				s.raw = s.withIDs(it.id)
-			}
-			b.specs.items = append(b.specs.items, s)
-		}
-		b.specs.loaded = true
+func (b *builder) loadSpecs() error {
+	if b.specs.loaded {
+		return nil
 	}
-	return b.specs.items, nil
+	for _, it := range b.base.specs {
+		s, err := b.base.spec(it)
+		if err != nil {
+			return within("partition spec "+itoa(it.id), err)
+		}
+		if b.base.specsIncomplete {
+			s.raw = s.withIDs(it.id)
+		}
+		b.specs.items = append(b.specs.items, s)
+	}
+	b.specs.loaded = true
+	return nil
 }
 
-func (b *builder) loadOrders() ([]*sortOrder, error) {
-	if !b.orders.loaded {
-		for _, it := range b.base.orders {
-			s, err := parseOrder(it.at.of(b.base.doc))
-			if err != nil {
-				return nil, within("sort order "+itoa(it.id), err)
-			}
-			s.id = it.id
-			b.orders.items = append(b.orders.items, s)
-		}
-		if len(b.base.orders) == 0 { // v1 from before sort orders
-			b.orders.items = append(b.orders.items, &sortOrder{raw: []byte(`{"order-id":0,"fields":[]}`)})
-		}
-		b.orders.loaded = true
+func (b *builder) loadOrders() error {
+	if b.orders.loaded {
+		return nil
 	}
-	return b.orders.items, nil
+	for _, it := range b.base.orders {
+		s, err := parseOrder(it.at.of(b.base.doc))
+		if err != nil {
+			return within("sort order "+itoa(it.id), err)
+		}
+		s.id = it.id
+		b.orders.items = append(b.orders.items, s)
+	}
+	if len(b.base.orders) == 0 { // v1 from before sort orders
+		b.orders.items = append(b.orders.items, &sortOrder{raw: []byte(`{"order-id":0,"fields":[]}`)})
+	}
+	b.orders.loaded = true
+	return nil
 }
 
 func (b *builder) loadProperties() {
@@ -243,7 +240,7 @@ func (b *builder) loadProperties() {
 	}
 	b.properties.items = make([]property, len(b.base.properties))
 	for i, p := range b.base.properties {
-		b.properties.items[i] = property{p.name, p.value, p.at.of(b.base.doc)}
+		b.properties.items[i] = property{name: p.name, value: p.value, raw: p.at.of(b.base.doc)}
 	}
 	b.properties.loaded = true
 }
@@ -252,25 +249,7 @@ func (b *builder) property(name string) (string, bool) {
 	if !b.properties.loaded {
 		return b.base.Property(name)
 	}
-	for i := range b.properties.items {
-		if b.properties.items[i].name == name {
-			return b.properties.items[i].value, true
-		}
-	}
-	return "", false
-}
-
-func (b *builder) setProperty(p property) {
-	b.loadProperties()
-	for i := range b.properties.items {
-		if q := &b.properties.items[i]; q.name == p.name {
-			if q.value != p.value {
-				*q = p
-			}
-			return
-		}
-	}
-	b.properties.items = append(b.properties.items, p)
+	return b.properties.get(name)
 }
 
 func (b *builder) loadRefs() {
@@ -280,13 +259,9 @@ func (b *builder) loadRefs() {
 	b.refs.items = make([]ref, len(b.base.refs), len(b.base.refs)+1)
 	for i := range b.base.refs {
 		r := &b.base.refs[i]
-		b.refs.items[i] = ref{r.name, r.snapshot, r.tag, r.at.of(b.base.doc)}
+		b.refs.items[i] = ref{name: r.name, snapshot: r.snapshot, tag: r.tag, raw: r.at.of(b.base.doc)}
 	}
 	b.refs.loaded = true
-}
-
-func (b *builder) refIndex(name string) int {
-	return slices.IndexFunc(b.refs.items, func(r ref) bool { return r.name == name })
 }
 
 func (b *builder) loadKeys() {
@@ -294,7 +269,7 @@ func (b *builder) loadKeys() {
 		return
 	}
 	for _, k := range b.base.keys {
-		b.keys.items = append(b.keys.items, encryptionKey{k.id, k.at.of(b.base.doc)})
+		b.keys.items = append(b.keys.items, encryptionKey{id: k.id, raw: k.at.of(b.base.doc)})
 	}
 	b.keys.loaded = true
 }
@@ -350,35 +325,28 @@ func (b *builder) check() error {
 	if !b.checkDefaults {
 		return nil
 	}
-	specs, err := b.loadSpecs()
-	if err != nil {
+	if err := b.loadAll(); err != nil {
 		return err
 	}
-	orders, err := b.loadOrders()
-	if err != nil {
-		return err
-	}
-	current, err := b.schemaByID(b.currentSchemaID)
+	current, _ := b.schemas.get(b.currentSchemaID)
 	switch {
-	case err != nil:
-		return err
 	case current == nil:
 		return invalid("Cannot find current schema: %d", b.currentSchemaID)
-	case len(specs) == 0:
+	case len(b.specs.items) == 0:
 		return illegal("Partition specs cannot be null or empty")
-	case len(orders) == 0:
+	case len(b.orders.items) == 0:
 		return illegal("Sort orders cannot be null or empty")
 	}
-	i := slices.IndexFunc(specs, func(s *partitionSpec) bool { return s.id == b.defaultSpecID })
-	if i < 0 {
+	spec, ok := b.specs.get(b.defaultSpecID)
+	if !ok {
 		return invalid("Cannot find default partition spec: %d", b.defaultSpecID)
 	}
-	if err := specs[i].checkSources(current); err != nil {
+	if err := spec.checkSources(current); err != nil {
 		return err
 	}
-	j := slices.IndexFunc(orders, func(s *sortOrder) bool { return s.id == b.defaultOrderID })
-	if j < 0 {
+	order, ok := b.orders.get(b.defaultOrderID)
+	if !ok {
 		return invalid("Cannot find default sort order: %d", b.defaultOrderID)
 	}
-	return orders[j].checkSources(current)
+	return order.checkSources(current)
 }

@@ -132,7 +132,7 @@ func (p *parser) topMember(key string) {
 
 // items indexes an array of objects that have a 32-bit id.
 func (p *parser) items(member, idMember string) []item {
-	list := []item{}
+	list, seen := []item{}, map[int]bool{}
 	if p.peek() != '[' {
 		p.mistyped("a list", member)
 		return nil
@@ -160,9 +160,10 @@ func (p *parser) items(member, idMember string) []item {
 			it.id = 0 // Java's default for a schema without id
 			p.m.schemasIncomplete = true
 		}
-		if slices.ContainsFunc(list, func(x item) bool { return x.id == it.id }) {
+		if seen[it.id] {
 			p.reject(invalid("duplicate %s: %d", idMember, it.id))
 		}
+		seen[it.id] = true
 		list = append(list, it)
 	}
 	return list
@@ -187,11 +188,13 @@ func (p *parser) readKeys() {
 		p.mistyped("a list", "encryption-keys")
 		return
 	}
+	seen := map[string]bool{}
 	for a := p.array(); p.element(&a); {
 		id, at := p.encryptionKey()
-		if slices.ContainsFunc(p.m.keys, func(k keyItem) bool { return k.id == id }) {
+		if seen[id] {
 			p.reject(invalid("duplicate encryption key: %s", clip([]byte(id))))
 		}
+		seen[id] = true
 		p.m.keys = append(p.m.keys, keyItem{id, at})
 	}
 }

@@ -40,13 +40,13 @@ func (b *builder) propertiesChanged() bool {
 	if !b.properties.loaded || b.base == nil {
 		return false
 	}
-	if len(b.properties.items) != len(b.base.properties) {
+	now := b.properties.index()
+	if len(now) != len(b.base.properties) {
 		return true
 	}
-	was := b.base.Properties()
-	return slices.ContainsFunc(b.properties.items, func(p property) bool {
-		value, ok := was[p.name]
-		return !ok || value != p.value
+	return slices.ContainsFunc(b.base.properties, func(p propertyItem) bool {
+		i, ok := now[p.name]
+		return !ok || b.properties.items[i].value != p.value
 	})
 }
 

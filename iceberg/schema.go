@@ -76,6 +76,9 @@ type schema struct {
 	columns      []field
 	identifiers  []int
 	identifierAt span
+
+	byID   map[int]found // see index
+	byName map[string]found
 }
 
 // parseSchema decodes a schema object. Structure is checked, rules are not:
@@ -115,7 +118,26 @@ func parseSchema(raw []byte) (*schema, error) {
 	if c.err == nil && !fields {
 		c.reject(missing("field", "fields"))
 	}
+	if c.err == nil && nameBytes(s.columns, 0) > maxNameBytes {
+		c.reject(illegal("Invalid schema: full column names of more than %d bytes together", maxNameBytes))
+	}
 	return s, c.err
+}
+
+// maxNameBytes bounds the full names of a schema's columns: long names nested
+// in long names would multiply to far more than the request held.
+const maxNameBytes = 64 << 20
+
+func nameBytes(fields []field, prefix int) int {
+	total := 0
+	for i := range fields {
+		n := prefix + len(fields[i].name) + 1
+		total += n + nameBytes(fields[i].typ.fields, n)
+		if total > maxNameBytes {
+			break
+		}
+	}
+	return total
 }
 
 func (c *cursor) structFields() []field {
@@ -322,31 +344,44 @@ type found struct {
 	parents []*field
 }
 
-func (s *schema) find(id int) (hit found, ok bool) {
+// index makes look-ups of a schema cheap. It is not safe for schemas that
+// goroutines share, as those in an [Update] are.
+func (s *schema) index() {
+	if s.byID != nil {
+		return
+	}
+	s.byID, s.byName = map[int]found{}, map[string]found{}
+	short := map[string]found{}
 	s.walk(func(f *field, path string, parents []*field) {
-		if !ok && f.id == id {
-			hit, ok = found{f, path, parents}, true
+		hit := found{f, path, parents}
+		if !has(s.byID, f.id) {
+			s.byID[f.id] = hit
+		}
+		if !has(s.byName, path) {
+			s.byName[path] = hit
+		}
+		if name := shortName(f, parents); name != path && !has(short, name) {
+			short[name] = hit
 		}
 	})
+	for name, hit := range short {
+		if !has(s.byName, name) {
+			s.byName[name] = hit
+		}
+	}
+}
+
+func (s *schema) find(id int) (found, bool) {
+	s.index()
+	hit, ok := s.byID[id]
 	return hit, ok
 }
 
 // findName finds a column by its full name, or by its short name, which
 // leaves out the element, key and value levels above structs.
-func (s *schema) findName(path string) (hit found, ok bool) {
-	s.walk(func(f *field, p string, parents []*field) {
-		if !ok && p == path {
-			hit, ok = found{f, p, parents}, true
-		}
-	})
-	if ok {
-		return hit, true
-	}
-	s.walk(func(f *field, p string, parents []*field) {
-		if !ok && shortName(f, parents) == path {
-			hit, ok = found{f, p, parents}, true
-		}
-	})
+func (s *schema) findName(path string) (found, bool) {
+	s.index()
+	hit, ok := s.byName[path]
 	return hit, ok
 }
 
@@ -370,13 +405,7 @@ func (s *schema) highestID() int {
 	return highest
 }
 
-// sameSchema compares columns and identifier fields, not the id. Members this
-// package doesn't know count: a schema that differs in one is another schema,
-// else the newcomer's would be lost.
-func (s *schema) sameSchema(o *schema) bool {
-	return s.comparable().equal(o.comparable())
-}
-
+// comparable is the schema's meaning without its id.
 func (s *schema) comparable() *node {
 	n := tree(s.raw)
 	delete(n.members, "schema-id")

@@ -2,7 +2,6 @@ package iceberg
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -115,13 +114,6 @@ func (c *cursor) sortField() sortField {
 	f.at = span{start, c.pos}
 	f.raw = c.data[start:c.pos]
 	return f
-}
-
-func (s *sortOrder) sameOrder(o *sortOrder) bool {
-	return slices.EqualFunc(s.fields, o.fields, func(x, y sortField) bool {
-		return x.transform == y.transform && x.direction == y.direction && x.nullOrder == y.nullOrder &&
-			slices.Equal(x.sources, y.sources)
-	})
 }
 
 // checkSources is Java's SortOrder.checkCompatibility.

@@ -1,9 +1,6 @@
 package iceberg
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // firstPartitionID is where partition field ids begin; a table without any
 // has last-partition-id 999.
@@ -25,10 +22,6 @@ func (f *partitionField) source() int { return f.sources[0] }
 // String is Java's rendering, used in failure texts.
 func (f *partitionField) String() string {
 	return fmt.Sprintf("%d: %s: %s(%d)", f.id, f.name, f.transform.text, f.source())
-}
-
-func (f *partitionField) same(o *partitionField) bool {
-	return f.name == o.name && f.transform == o.transform && slices.Equal(f.sources, o.sources)
 }
 
 // partitionSpec is the typed overlay of one partition spec.
@@ -137,12 +130,6 @@ func (c *cursor) transform() transform {
 	return t
 }
 
-// compatibleWith says whether two specs partition alike: same source, name
-// and transform of each field; ids don't matter.
-func (s *partitionSpec) compatibleWith(o *partitionSpec) bool {
-	return slices.EqualFunc(s.fields, o.fields, func(x, y partitionField) bool { return x.same(&y) })
-}
-
 func (s *partitionSpec) highestID() int {
 	highest := firstPartitionID - 1
 	for i := range s.fields {
@@ -153,25 +140,23 @@ func (s *partitionSpec) highestID() int {
 
 // checkFields holds the rules for a new spec that do not need a schema.
 func (s *partitionSpec) checkFields(formatVersion int) error {
+	names, ids, uses := map[string]bool{}, map[int]bool{}, map[string]*partitionField{}
 	for i := range s.fields {
 		f := &s.fields[i]
-		if f.name == "" {
+		use := f.partitionKey()
+		switch {
+		case f.name == "":
 			return illegal("Cannot use empty or null partition name: %s", f.name)
-		}
-		for j := range i {
-			g := &s.fields[j]
-			switch {
-			case f.name == g.name:
-				return illegal("Cannot use partition name more than once: %s", f.name)
-			case f.id == g.id:
-				return illegal("Cannot use partition field id more than once: %d", f.id)
-			case !f.transform.void() && f.transform == g.transform && slices.Equal(f.sources, g.sources):
-				return illegal("Cannot add redundant partition: %s conflicts with %s", f, g)
-			}
-		}
-		if formatVersion == 1 && f.id != firstPartitionID+i {
+		case names[f.name]:
+			return illegal("Cannot use partition name more than once: %s", f.name)
+		case ids[f.id]:
+			return illegal("Cannot use partition field id more than once: %d", f.id)
+		case !f.transform.void() && uses[use] != nil:
+			return illegal("Cannot add redundant partition: %s conflicts with %s", f, uses[use])
+		case formatVersion == 1 && f.id != firstPartitionID+i:
 			return invalid("Spec does not use sequential IDs that are required in v1: %s", s)
 		}
+		names[f.name], ids[f.id], uses[use] = true, true, f
 	}
 	return nil
 }

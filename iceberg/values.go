@@ -8,13 +8,17 @@ import (
 // The readers below take the member's name for the message; the texts are
 // those of Java's JsonUtil.
 
-func (c *cursor) int64(member string) int64 {
+func (c *cursor) int64(member string) int64 { return c.whole(member, "a long value") }
+
+// whole reads an integer literal; a fraction or exponent is refused even when
+// its value is whole, as Java does.
+func (c *cursor) whole(member, want string) int64 {
 	ch := c.peek()
 	if c.err != nil {
 		return 0
 	}
 	if ch != '-' && (ch < '0' || ch > '9') {
-		c.mistyped("a long value", member)
+		c.mistyped(want, member)
 		return 0
 	}
 	start := c.pos
@@ -42,17 +46,18 @@ func (c *cursor) int64(member string) int64 {
 		}
 	}
 	c.pos = start
-	c.mistyped("a long value", member)
+	c.mistyped(want, member)
 	return 0
 }
 
 func (c *cursor) int(member string) int {
+	const want = "an integer value"
+	c.space()
 	start := c.pos
-	n := c.int64(member)
+	n := c.whole(member, want)
 	if c.err == nil && (n < math.MinInt32 || n > math.MaxInt32) {
 		c.pos = start
-		c.space()
-		c.mistyped("an integer value", member)
+		c.mistyped(want, member)
 		return 0
 	}
 	return int(n)
@@ -143,6 +148,7 @@ func (c *cursor) strs(member string) []string {
 type property struct {
 	name, value string
 	raw         []byte
+	removed     bool
 }
 
 // stringMap reads an object of strings in its order. A lenient reader also

@@ -126,18 +126,17 @@ func (b *builder) write() (*Metadata, error) {
 }
 
 func (b *builder) loadAll() error {
-	if _, err := b.loadSchemas(); err != nil {
+	if err := b.loadSchemas(); err != nil {
 		return err
 	}
-	if _, err := b.loadSpecs(); err != nil {
+	if err := b.loadSpecs(); err != nil {
 		return err
 	}
-	_, err := b.loadOrders()
-	return err
+	return b.loadOrders()
 }
 
 func (b *builder) writeSchemas(w *writer) {
-	n, at := len(b.schemas.items), func(i int) (int, []byte) { return b.schemas.items[i].id, b.schemas.items[i].raw }
+	n, at := len(b.schemas.items), b.schemas.at
 	if !b.schemas.loaded {
 		n, at = len(b.base.schemas), b.baseItems(b.base.schemas)
 	}
@@ -163,7 +162,7 @@ func byID(n int, at func(i int) (int, []byte), id int) []byte {
 }
 
 func (b *builder) writeSpecs(w *writer) {
-	n, at := len(b.specs.items), func(i int) (int, []byte) { return b.specs.items[i].id, b.specs.items[i].raw }
+	n, at := len(b.specs.items), b.specs.at
 	if !b.specs.loaded {
 		n, at = len(b.base.specs), b.baseItems(b.base.specs)
 	}
@@ -182,7 +181,7 @@ func (b *builder) writeSpecs(w *writer) {
 }
 
 func (b *builder) writeOrders(w *writer) {
-	n, at := len(b.orders.items), func(i int) (int, []byte) { return b.orders.items[i].id, b.orders.items[i].raw }
+	n, at := len(b.orders.items), b.orders.at
 	if !b.orders.loaded {
 		n, at = len(b.base.orders), b.baseItems(b.base.orders)
 	}
@@ -204,18 +203,21 @@ func (b *builder) writeProperties(w *writer) {
 		w.out = append(w.out, '}')
 		return
 	}
-	list := make([]propertyItem, len(b.properties.items))
-	for i, p := range b.properties.items {
-		w.separate(open)
-		if p.raw != nil {
-			list[i] = propertyItem{p.name, p.value, w.raw(p.raw)}
+	list := make([]propertyItem, 0, len(b.properties.items))
+	for _, p := range b.properties.items {
+		if p.removed {
 			continue
 		}
+		w.separate(open)
 		a := len(w.out)
-		w.out = appendString(w.out, p.name)
-		w.out = append(w.out, ':')
-		w.out = appendString(w.out, p.value)
-		list[i] = propertyItem{p.name, p.value, span{a, len(w.out)}}
+		if p.raw != nil {
+			w.out = append(w.out, p.raw...)
+		} else {
+			w.out = appendString(w.out, p.name)
+			w.out = append(w.out, ':')
+			w.out = appendString(w.out, p.value)
+		}
+		list = append(list, propertyItem{p.name, p.value, span{a, len(w.out)}})
 	}
 	w.m.properties = list
 	w.out = append(w.out, '}')
@@ -223,13 +225,16 @@ func (b *builder) writeProperties(w *writer) {
 
 func (b *builder) writeKeys(w *writer) {
 	b.loadKeys()
-	if len(b.keys.items) == 0 {
+	if !slices.ContainsFunc(b.keys.items, func(k encryptionKey) bool { return !k.removed }) {
 		return
 	}
 	w.member("encryption-keys")
 	w.out = append(w.out, '[')
 	open := len(w.out)
 	for _, k := range b.keys.items {
+		if k.removed {
+			continue
+		}
 		w.separate(open)
 		w.m.keys = append(w.m.keys, keyItem{k.id, w.raw(k.raw)})
 	}
@@ -242,6 +247,9 @@ func (b *builder) writeRefs(w *writer) {
 	w.out = append(w.out, '{')
 	open := len(w.out)
 	for _, r := range b.refs.items {
+		if r.removed {
+			continue
+		}
 		w.separate(open)
 		w.out = appendString(w.out, r.name)
 		w.out = append(w.out, ':')
