@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
@@ -128,15 +127,10 @@ func (s *Service) newCommit(f *projections.Facts, claim *eventstore.Idempotency)
 	return &eventstore.Commit{ID: s.deps.IDs.New(), Idempotency: claim, ResolvedAt: f.Now}
 }
 
-// lineOf names the place in the queue of what stands at a path. Spellings of
-// one name meet there.
+// lineOf names the place in the queue of what stands at a path, which is also
+// its place in the library.
 func lineOf(warehouse ids.ID, namespace []string, name string) string {
-	var b strings.Builder
-	b.Write(warehouse[:])
-	b.WriteString(catalog.Namespace(namespace).Fold())
-	b.WriteByte(0)
-	b.WriteString(catalog.FoldName(name))
-	return b.String()
+	return documents.Path(warehouse, namespace, name)
 }
 
 // addressable reports whether a path can exist at all.

@@ -2,9 +2,13 @@ package queries
 
 import (
 	"context"
+	"strings"
+	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
+	"github.com/icecore-catalog/icecore/authz/subject"
 	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 )
@@ -12,67 +16,79 @@ import (
 // Deps are what queries need from the outside. All fields are required.
 type Deps struct {
 	Resolver   projections.Resolver
+	Lists      Lists
+	Documents  *documents.Library
 	Authorizer authz.Authorizer
+	// TokenSecret seals page tokens. All instances of a server share it; another
+	// secret makes old tokens invalid.
+	TokenSecret []byte
 }
 
 // Service answers the reads of the catalog. It is safe for concurrent use.
-type Service struct{ deps Deps }
+type Service struct {
+	deps   Deps
+	tokens tokens
+}
 
 // New returns a service on the given dependencies.
-func New(deps Deps) *Service { return &Service{deps: deps} }
+func New(deps Deps) *Service { return &Service{deps: deps, tokens: newTokens(deps.TokenSecret)} }
 
-var errNotYet = &catalog.Error{Kind: catalog.Unavailable, Message: "Not available yet"}
+// retrySoon is what Retry-After says when a part of the server does not answer.
+const retrySoon = time.Second
 
-// Config finds a warehouse by name in a project; a Nil project means the
-// default one. An unknown and a hidden warehouse give the same error.
-func (s *Service) Config(ctx context.Context, actor authz.Actor, project ids.ID, warehouse string) (Config, error) {
-	return Config{}, errNotYet
+func unavailable(cause error) error {
+	return &catalog.Error{Kind: catalog.Unavailable, Message: "The catalog is not available", RetryAfter: retrySoon, Cause: cause}
 }
 
-// LoadTable returns the current state of a table.
-func (s *Service) LoadTable(ctx context.Context, actor authz.Actor, warehouse ids.ID, table Identifier, options LoadOptions) (*Table, error) {
-	return nil, errNotYet
+func noSuchWarehouse() error {
+	return &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist"}
 }
 
-// TableExists returns nil if the table exists and the caller may see it, else
-// the error that a load would give.
-func (s *Service) TableExists(ctx context.Context, actor authz.Actor, warehouse ids.ID, table Identifier) error {
-	return errNotYet
+func noSuchNamespace(levels []string) error {
+	return &catalog.Error{Kind: catalog.NoSuchNamespace, Message: "Namespace does not exist: " + strings.Join(levels, ".")}
 }
 
-// ListTables lists the tables of a namespace, by folded name.
-func (s *Service) ListTables(ctx context.Context, actor authz.Actor, warehouse ids.ID, namespace []string, page Page) (Tables, error) {
-	return Tables{}, errNotYet
+func noSuchTable(t Identifier) error {
+	return &catalog.Error{Kind: catalog.NoSuchTable, Message: "Table does not exist: " + strings.Join(append(append([]string(nil), t.Namespace...), t.Name), ".")}
 }
 
-// LoadNamespace returns a namespace with its properties.
-func (s *Service) LoadNamespace(ctx context.Context, actor authz.Actor, warehouse ids.ID, namespace []string) (Namespace, error) {
-	return Namespace{}, errNotYet
+func (s *Service) resolve(ctx context.Context, q projections.Query) (*projections.Facts, error) {
+	facts, err := s.deps.Resolver.Resolve(ctx, q)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return &facts[0], nil
 }
 
-// NamespaceExists returns nil if the namespace exists and the caller may see
-// it, else the error that a load would give.
-func (s *Service) NamespaceExists(ctx context.Context, actor authz.Actor, warehouse ids.ID, namespace []string) error {
-	return errNotYet
+// inWarehouse refuses when the warehouse of a request is not there or not
+// active, which look alike.
+func inWarehouse(f *projections.Facts) error {
+	if !f.Warehouse.Exists || !f.Warehouse.Active {
+		return noSuchWarehouse()
+	}
+	return nil
 }
 
-// ListNamespaces lists the direct children of parent, or of the warehouse's
-// root when parent is empty.
-func (s *Service) ListNamespaces(ctx context.Context, actor authz.Actor, warehouse ids.ID, parent []string, page Page) (Namespaces, error) {
-	return Namespaces{}, errNotYet
-}
-
-// ServerInfo tells whether and as what the server was bootstrapped.
-func (s *Service) ServerInfo(ctx context.Context, actor authz.Actor) (ServerInfo, error) {
-	return ServerInfo{}, errNotYet
-}
-
-// ListWarehouses lists the warehouses of a project; Nil means the default one.
-func (s *Service) ListWarehouses(ctx context.Context, actor authz.Actor, project ids.ID) ([]Warehouse, error) {
-	return nil, errNotYet
-}
-
-// GetWarehouse returns one warehouse by its id.
-func (s *Service) GetWarehouse(ctx context.Context, actor authz.Actor, warehouse ids.ID) (Warehouse, error) {
-	return Warehouse{}, errNotYet
+// namespace resolves a namespace and asks for a right on it. Levels that
+// cannot exist are not asked for: others share the statement.
+func (s *Service) namespace(ctx context.Context, actor authz.Actor, warehouse ids.ID, levels []string, action authz.Action) (*projections.Facts, error) {
+	query := projections.Query{Warehouse: warehouse}
+	if catalog.Namespace(levels).Validate() == nil {
+		query.Namespace = levels
+	}
+	f, err := s.resolve(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	missing := noSuchNamespace(levels)
+	if err := authz.Check(ctx, s.deps.Authorizer, actor, subject.Namespace(f), action, missing); err != nil {
+		return nil, err
+	}
+	if err := inWarehouse(f); err != nil {
+		return nil, err
+	}
+	if !f.Namespace.Exists {
+		return nil, missing
+	}
+	return f, nil
 }

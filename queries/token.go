@@ -23,17 +23,17 @@ const tokenVersion = 1
 type tokens struct{ aead cipher.AEAD }
 
 // newTokens derives the sealing key from a secret that all instances share.
-func newTokens(secret []byte) (tokens, error) {
+func newTokens(secret []byte) tokens {
 	key := sha256.Sum256(append([]byte("icecore page token v1\x00"), secret...))
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
-		return tokens{}, fmt.Errorf("page token cipher: %w", err)
+		panic(fmt.Sprintf("queries: AES refuses a key of 32 bytes: %v", err))
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return tokens{}, fmt.Errorf("page token cipher: %w", err)
+		panic(fmt.Sprintf("queries: GCM refuses AES: %v", err))
 	}
-	return tokens{aead: aead}, nil
+	return tokens{aead: aead}
 }
 
 // bind returns what a token is bound to: the caller, the kind of the list and

@@ -12,14 +12,7 @@ import (
 func TestPageTokenOpensOnlyForItsCallerAndQuery(t *testing.T) {
 	t.Parallel()
 	parent := ids.MustParse("00000000-0000-7000-8000-00000000000a")
-	tk, err := newTokens([]byte("a secret of the server, 32 bytes"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := newTokens([]byte("another"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tk, other := newTokens([]byte("a secret of the server, 32 bytes")), newTokens([]byte("another"))
 	bound := bind(authz.Anonymous, "tables", parent)
 	token := tk.seal("hidden_name", bound)
 	if strings.Contains(token, "hidden") {
@@ -60,10 +53,7 @@ func TestPageTokenOpensOnlyForItsCallerAndQuery(t *testing.T) {
 }
 
 func FuzzPageToken(f *testing.F) {
-	tk, err := newTokens([]byte("secret"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	tk := newTokens([]byte("secret"))
 	bound := bind(authz.Anonymous, "tables", ids.Nil)
 	f.Add(tk.seal("x", bound))
 	f.Add("")

@@ -3,11 +3,13 @@ package documents
 import (
 	"container/list"
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/iceberg"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
@@ -205,4 +207,15 @@ func Of(object, mark ids.ID, pointer string, m *iceberg.Metadata) *Document {
 	d := New(object, mark, pointer, m.Bytes())
 	d.parsed.Store(m)
 	return d
+}
+
+// Path is the place under which a table is remembered: all spellings of its
+// name meet there.
+func Path(warehouse ids.ID, namespace []string, name string) string {
+	var b strings.Builder
+	b.Write(warehouse[:])
+	b.WriteString(catalog.Namespace(namespace).Fold())
+	b.WriteByte(0)
+	b.WriteString(catalog.FoldName(name))
+	return b.String()
 }
