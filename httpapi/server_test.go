@@ -22,9 +22,11 @@ import (
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi"
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/queries"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 const (
@@ -62,9 +64,15 @@ func (b *buffer) String() string {
 func lonely(t testing.TB, resolve func(context.Context) error, change ...func(*httpapi.Deps)) (http.Handler, *buffer) {
 	t.Helper()
 	log, resolver := &buffer{}, noDatabase{resolve}
+	stores, err := storage.NewStores(storage.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := documents.NewLibrary(documents.Options{Opener: stores, Limit: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { library.Close(context.Background()) })
 	deps := httpapi.Deps{
-		Commands:     commands.New(commands.Deps{Resolver: resolver, Authorizer: allowall.Authorizer{}, Clock: clock.System{}, IDs: ids.NewV7(clock.System{})}),
-		Queries:      queries.New(queries.Deps{Resolver: resolver, Authorizer: allowall.Authorizer{}}),
+		Commands:     commands.New(commands.Deps{Resolver: resolver, Documents: library, Authorizer: allowall.Authorizer{}, Clock: clock.System{}, IDs: ids.NewV7(clock.System{})}),
+		Queries:      queries.New(queries.Deps{Resolver: resolver, Documents: library, Authorizer: allowall.Authorizer{}}),
 		Authorizer:   allowall.Authorizer{},
 		IDs:          ids.NewV7(clock.System{}),
 		Clock:        clock.System{},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
-	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
 // getInfo is GET /management/v1/info.
@@ -21,23 +20,18 @@ func (a *API) getInfo(w http.ResponseWriter, r *http.Request) error {
 	body = wire.AppendString(body, a.deps.Version)
 	body = append(body, `,"bootstrapped":`...)
 	body = strconv.AppendBool(body, info.Bootstrapped)
-	body = append(body, `,"server-id":`...)
-	body = appendID(body, info.ID)
-	body = append(body, `,"default-project-id":`...)
-	body = appendID(body, info.DefaultProject)
+	// The default project's id on the wire is the nil UUID, as Lakekeeper's.
+	server, project := "null", "null"
+	if info.Bootstrapped {
+		server, project = `"`+info.ID.String()+`"`, `"`+info.DefaultProject.String()+`"`
+	}
+	body = append(body, `,"server-id":`+server+`,"default-project-id":`+project...)
 	body = append(body, `,"authz-backend":`...)
 	body = wire.AppendString(body, a.deps.AuthzBackend)
 	body = append(body, `,"aws-system-identities-enabled":false,"azure-system-identities-enabled":false,"gcp-system-identities-enabled":false`...)
 	body = append(body, `,"queues":[],"license-status":{"license-type":"Apache-2.0","valid":true}}`...)
 	wire.JSON(w, http.StatusOK, body)
 	return nil
-}
-
-func appendID(dst []byte, id ids.ID) []byte {
-	if id.IsNil() {
-		return append(dst, "null"...)
-	}
-	return wire.AppendString(dst, id.String())
 }
 
 // bootstrap is POST /management/v1/bootstrap. What it says about the user is
