@@ -100,17 +100,12 @@ func (s *Service) fileIsThere(ctx context.Context, f *projections.Facts, pointer
 	return nil
 }
 
-func documentOf(d *documents.Document, gzip bool) (Document, error) {
-	out := Document{plain: d.Plain(), size: int64(len(d.Plain()))}
-	if !gzip {
-		return out, nil
+func documentOf(d *documents.Document, gzip bool) (out Document, err error) {
+	out.plain = d.Plain()
+	if gzip {
+		out.packed, err = d.Packed()
 	}
-	p, err := d.Packed()
-	if err != nil {
-		return Document{}, err
-	}
-	out.packed, out.crc = p.Deflate, p.CRC32
-	return out, nil
+	return out, err
 }
 
 // TableExists returns nil if the table exists and the caller may see it, else

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/projections/document"
 )
 
 // Identifier names a table or view as the client wrote it.
@@ -38,22 +39,15 @@ type Table struct {
 // and must not be changed.
 type Document struct {
 	plain  []byte
-	packed []byte
-	crc    uint32
-	size   int64
+	packed *document.Packed
 }
 
-// Size is the length of the plain document in bytes.
-func (d Document) Size() int64 { return d.size }
-
-// Plain returns the document, verbatim. It is nil if only the deflated form is
-// at hand, which happens only when AcceptGzip was set.
+// Plain returns the document, verbatim.
 func (d Document) Plain() []byte { return d.plain }
 
-// Deflated returns the raw deflate form, ended by a full flush and without a
-// final block, so that it can be spliced into a gzip member, with the CRC-32
-// (IEEE) of the plain form. It is nil unless AcceptGzip was set.
-func (d Document) Deflated() (deflate []byte, crc uint32) { return d.packed, d.crc }
+// Packed returns the compressed form, which can be spliced into a gzip member.
+// It is nil unless AcceptGzip was set.
+func (d Document) Packed() *document.Packed { return d.packed }
 
 // Page asks for a part of a list. A client pages only if it sends pageToken,
 // empty or not (iceberg-rest 1.6): Token nil means everything in one answer.

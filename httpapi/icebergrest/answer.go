@@ -17,9 +17,9 @@ func writeTable(w http.ResponseWriter, r *http.Request, table commands.Table, co
 		after = afterDocument(table.Config)
 	}
 	wire.Answer{
-		Before: beforeDocument(table.Pointer),
-		Plain:  table.Document,
-		After:  after,
+		Before:   beforeDocument(table.Pointer),
+		Document: table.Document,
+		After:    after,
 	}.Write(w, r)
 }
 

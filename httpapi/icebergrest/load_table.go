@@ -1,7 +1,6 @@
 package icebergrest
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -50,19 +49,16 @@ func (a *API) loadTable(w http.ResponseWriter, r *http.Request) error {
 		wire.NotModified(w, table.ETag)
 		return nil
 	}
-	deflated, crc := table.Document.Deflated()
-	if table.Document.Plain() == nil && deflated == nil {
-		return fmt.Errorf("table %s has no document", table.ID)
-	}
 	wire.SetETag(h, table.ETag)
-	wire.Answer{
+	answer := wire.Answer{
 		Before:   beforeDocument(table.Pointer),
-		Plain:    table.Document.Plain(),
-		Deflated: deflated,
-		CRC:      crc,
-		Size:     table.Document.Size(),
+		Document: table.Document.Plain(),
 		After:    afterDocument(table.Config),
-	}.Write(w, r)
+	}
+	if packed := table.Document.Packed(); packed != nil {
+		answer.Packed = packed
+	}
+	answer.Write(w, r)
 	return nil
 }
 

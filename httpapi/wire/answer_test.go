@@ -2,10 +2,8 @@ package wire_test
 
 import (
 	"bytes"
-	"compress/flate"
 	"compress/gzip"
 	"encoding/json"
-	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,23 +15,16 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/icecore-catalog/icecore/httpapi/wire"
+	stored "github.com/icecore-catalog/icecore/projections/document"
 )
 
-// deflated is the stored form of a document: raw deflate ended by a full flush.
-func deflated(t testing.TB, document []byte) ([]byte, uint32) {
+func packedForm(t testing.TB, document []byte) *stored.Packed {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, 1)
+	p, err := stored.Pack(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(document); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes(), crc32.ChecksumIEEE(document)
+	return &p
 }
 
 func write(a wire.Answer, accept string) *httptest.ResponseRecorder {
@@ -52,8 +43,8 @@ func TestDocumentsAreSplicedNotRecompressed(t *testing.T) {
 		before := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "before")
 		document := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(rt, "document"), rapid.IntRange(0, 400).Draw(rt, "times"))
 		after := bytes.Repeat(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(rt, "after"), rapid.SampledFrom([]int{1, 2000, 4000}).Draw(rt, "long"))
-		packed, crc := deflated(t, document)
-		a := wire.Answer{Before: before, Plain: document, Deflated: packed, CRC: crc, Size: int64(len(document)), After: after}
+		packed := packedForm(t, document)
+		a := wire.Answer{Before: before, Document: document, Packed: packed, After: after}
 		want := slices.Concat(before, document, after)
 
 		identity := write(a, "")
@@ -67,7 +58,7 @@ func TestDocumentsAreSplicedNotRecompressed(t *testing.T) {
 		if got := gz.Header().Get("Content-Length"); got != strconv.Itoa(gz.Body.Len()) {
 			rt.Fatalf("Content-Length %s of %d bytes", got, gz.Body.Len())
 		}
-		if !bytes.Contains(gz.Body.Bytes(), packed) {
+		if !bytes.Contains(gz.Body.Bytes(), packed.Deflate) {
 			rt.Fatal("the stored form is not part of the answer")
 		}
 		zr, err := gzip.NewReader(gz.Body)
@@ -88,16 +79,14 @@ func TestDocumentsAreSplicedNotRecompressed(t *testing.T) {
 func TestGzipIsSentOnlyIfTakenAndAtHand(t *testing.T) {
 	t.Parallel()
 	document := []byte(`{"x":1}`)
-	packed, crc := deflated(t, document)
-	both := wire.Answer{Plain: document, Deflated: packed, CRC: crc, Size: int64(len(document))}
-	plain := wire.Answer{Plain: document}
-	packedOnly := wire.Answer{Deflated: packed, CRC: crc, Size: int64(len(document))}
+	both := wire.Answer{Document: document, Packed: packedForm(t, document)}
+	plain := wire.Answer{Document: document}
 	for _, c := range []struct {
 		answer wire.Answer
 		accept string
 		gzip   bool
 	}{
-		{both, "gzip", true}, {both, "", false}, {both, "identity", false}, {plain, "gzip", false}, {packedOnly, "gzip", true},
+		{both, "gzip", true}, {both, "", false}, {both, "identity", false}, {plain, "gzip", false},
 	} {
 		w := write(c.answer, c.accept)
 		if got := w.Header().Get("Content-Encoding") == "gzip"; got != c.gzip {
@@ -222,15 +211,13 @@ func TestMapsArePrintedInOrder(t *testing.T) {
 // ready bytes.
 func BenchmarkAnswer(b *testing.B) {
 	document := []byte(`{"snapshots":[` + strings.Repeat(`{"snapshot-id":1234567890,"manifest-list":"s3://bucket/path/metadata/snap.avro"},`, 60000) + `{}]}`)
-	packed, crc := deflated(b, document)
 	small := document[:2000]
-	packedSmall, crcSmall := deflated(b, small)
 	for _, c := range []struct {
 		name   string
 		answer wire.Answer
 	}{
-		{"large", wire.Answer{Plain: document, Deflated: packed, CRC: crc, Size: int64(len(document))}},
-		{"small", wire.Answer{Plain: small, Deflated: packedSmall, CRC: crcSmall, Size: int64(len(small))}},
+		{"large", wire.Answer{Document: document, Packed: packedForm(b, document)}},
+		{"small", wire.Answer{Document: small, Packed: packedForm(b, small)}},
 	} {
 		c.answer.Before = []byte(`{"metadata-location":"file:///warehouse/ns/t/metadata/00001.metadata.json","metadata":`)
 		c.answer.After = []byte(`,"config":{}}`)
