@@ -42,16 +42,18 @@ type Auth struct {
 type Catalog struct {
 	DefaultWarehouse string        `env:"DEFAULT_WAREHOUSE" doc:"Name of the warehouse that a client gets which names none in GET /v1/config. Empty: such a client is refused with 400."`
 	FileRoots        []string      `env:"FILE_ROOTS" doc:"Folders, separated by commas, below which warehouses on local or mounted file systems may lie. Empty: no such warehouse can be made or read."`
-	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"32MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
+	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"256MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
+	TokenSecret      Secret        `env:"TOKEN_SECRET" doc:"Seals page tokens, which hold the last name of a page; the same on all instances. Empty: derived from the id of the log, which keeps tokens opaque but is no secret from whoever reads the database."`
 	UndoWindow       time.Duration `env:"UNDO_WINDOW" default:"168h" min:"0s" doc:"How long metadata files that an event names are kept from clean-up, and how far back a point-in-time restore may reach."`
 	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
 }
 
 // Log holds what the event log needs.
 type Log struct {
-	CheckpointKey   Secret        `env:"CHECKPOINT_KEY" doc:"Private key (signed-note form, PRIVATE+KEY+…) that signs checkpoints of the log. icecore log checkpoint-key makes one. Empty: checkpoints are not signed, and prove nothing to others."`
-	CheckpointEvery time.Duration `env:"CHECKPOINT_EVERY" default:"1m" min:"1s" doc:"How often a checkpoint is written while the log grows."`
-	PartitionSize   int64         `env:"PARTITION_SIZE" default:"5000000" min:"1000" doc:"Numbers per partition of the event table. Applies to partitions made from now on."`
+	CheckpointKey       Secret        `env:"CHECKPOINT_KEY" doc:"Private key (signed-note form, PRIVATE+KEY+…) that signs checkpoints of the log. icecore log checkpoint-key makes one. Empty: checkpoints are not signed, and prove nothing to others."`
+	CheckpointVerifiers []string      `env:"CHECKPOINT_VERIFIERS" doc:"Public keys of earlier signing keys, separated by commas, for verify. That of the current one is always among them."`
+	CheckpointEvery     time.Duration `env:"CHECKPOINT_EVERY" default:"1m" min:"1s" doc:"How often a checkpoint is written while the log grows."`
+	PartitionSize       int64         `env:"PARTITION_SIZE" default:"5000000" min:"1000" doc:"Numbers per partition of the event table. Applies to partitions made from now on."`
 }
 
 // Telemetry says what the server tells about itself.

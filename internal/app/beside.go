@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/projections/document"
+)
+
+// What runs beside the requests, each until ctx ends. Nothing here may fail
+// the server: what didn't work is logged and tried again.
+
+// checkpoint signs the head of the log at intervals, if there is a key. A head
+// that was signed before costs one read.
+func (s *server) checkpoint(ctx context.Context) error {
+	if s.config.Log.CheckpointKey == "" {
+		return nil
+	}
+	return every(ctx, s.config.Log.CheckpointEvery, func() {
+		if _, err := s.store.Checkpoint(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("no checkpoint was written", "error", err)
+		}
+	})
+}
+
+const (
+	// tidyEvery is how often rows that have had their time are removed.
+	tidyEvery = 10 * time.Minute
+	// tidyPage bounds one statement of the removal.
+	tidyPage = 1000
+	// staleDocument is how long a document that is nobody's current state stays
+	// in the database's cache, for readers that resolved before.
+	staleDocument = time.Hour
+)
+
+// tidy removes outcomes of idempotency keys that have expired, and cached
+// documents of states that are over.
+func (s *server) tidy(ctx context.Context, now clock.Clock) error {
+	return every(ctx, tidyEvery, func() {
+		_, expired := s.store.ExpireIdempotency(ctx)
+		swept := drain(func() (int64, error) {
+			return document.Sweep(ctx, s.pools.append, now.Now().Add(-staleDocument), tidyPage)
+		})
+		if err := errors.Join(expired, swept); err != nil && ctx.Err() == nil {
+			s.log.Warn("expired rows were not removed", "error", err)
+		}
+	})
+}
+
+// drain repeats a removal until a page is not full.
+func drain(page func() (int64, error)) error {
+	for {
+		n, err := page()
+		if err != nil || n < tidyPage {
+			return err
+		}
+	}
+}
+
+// every calls f at intervals until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			f()
+		}
+	}
+}

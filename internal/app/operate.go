@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/config"
+	"github.com/icecore-catalog/icecore/projections"
+)
+
+// operatorPool is the number of connections of an operating command.
+const operatorPool = 4
+
+// operated is the log as an operating command sees it: as the application
+// role, with nothing running beside.
+type operated struct {
+	pools *pools
+	store *eventstore.Store
+	// source is that of the CloudEvents: the server's id, or the log's as long
+	// as nothing was bootstrapped.
+	source string
+}
+
+// operate opens the log of a migrated database and gives positions to what has
+// none yet: where no server runs, nobody else would. warnings hears of what
+// does not stop the command.
+func (t *Target) operate(ctx context.Context, warnings io.Writer) (*operated, error) {
+	p, err := openPools(ctx, config.Database{URL: config.Secret(t.appURL), ReadPool: operatorPool, AppendPool: operatorPool}, nil)
+	if err != nil {
+		return nil, err
+	}
+	o := &operated{pools: p}
+	if err := checkMigrations(ctx, p.append); err != nil {
+		o.close()
+		return nil, err
+	}
+	o.store, err = eventstore.New(ctx, eventstore.Config{
+		Pool: p.append, Conn: p.conn, Logger: slog.New(slog.DiscardHandler),
+		PartitionSize: t.config.Log.PartitionSize,
+		SigningKey:    t.config.Log.CheckpointKey.Reveal(), VerifierKeys: t.config.Log.CheckpointVerifiers,
+	})
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	o.source = "urn:icecore:" + o.store.LogID().String()
+	facts, err := projections.NewResolver(p.append, projections.Options{}).Resolve(ctx, projections.Query{})
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	if id := facts[0].Server.ID; !id.IsNil() {
+		o.source = "urn:icecore:" + id.String()
+	}
+	if err := o.catchUp(ctx); err != nil {
+		if !errors.As(err, new(*eventstore.HaltedError)) {
+			o.close()
+			return nil, err
+		}
+		_, _ = fmt.Fprintf(warnings, "icecore: warning: %v; see icecore log repair\n", err)
+	}
+	return o, nil
+}
+
+// catchUpPatience bounds the wait for holes that only time can settle: a
+// writer's transaction that is still open.
+const catchUpPatience = 5 * time.Second
+
+// catchUp sequences until nothing is left that could be.
+func (o *operated) catchUp(ctx context.Context) error {
+	q := o.store.Sequencer()
+	defer q.Close()
+	deadline, cancel := context.WithTimeout(ctx, catchUpPatience)
+	defer cancel()
+	for {
+		worked, err := q.RunOnce(deadline)
+		if err != nil {
+			if deadline.Err() != nil && ctx.Err() == nil {
+				return nil
+			}
+			return err
+		}
+		if !worked {
+			return nil
+		}
+	}
+}
+
+func (o *operated) close() { o.pools.close() }

@@ -1,0 +1,220 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/icecore-catalog/icecore/authz/allowall"
+	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/httpapi"
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/config"
+	"github.com/icecore-catalog/icecore/internal/documents"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/internal/postgres"
+	"github.com/icecore-catalog/icecore/internal/telemetry"
+	"github.com/icecore-catalog/icecore/projections"
+	"github.com/icecore-catalog/icecore/projections/document"
+	"github.com/icecore-catalog/icecore/queries"
+	"github.com/icecore-catalog/icecore/storage"
+)
+
+// server is all parts of one instance, wired.
+type server struct {
+	config    config.Config
+	log       *slog.Logger
+	tracing   *telemetry.Tracing
+	pools     *pools
+	store     *eventstore.Store
+	resolver  *projections.SharedResolver
+	documents *documents.Library
+	commands  *commands.Service
+	queries   *queries.Service
+	ids       ids.Source
+	handler   http.Handler
+}
+
+// newServer wires one instance from the bottom to the top. It refuses, in
+// words, a database that loses data or isn't migrated. The caller closes it.
+func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *server, err error) {
+	now := clock.System{}
+	s := &server{config: c, log: log, ids: ids.NewV7(now)}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	metrics := telemetry.NewMetrics(Version())
+	if s.tracing, err = telemetry.NewTracing(ctx, c.Telemetry.OTLPEndpoint, Version()); err != nil {
+		return nil, err
+	}
+
+	// The database.
+	if s.pools, err = openPools(ctx, c.Database, s.tracing); err != nil {
+		return nil, err
+	}
+	if err := s.checkDatabase(ctx); err != nil {
+		return nil, err
+	}
+
+	// The log and the read models.
+	s.store, err = eventstore.New(ctx, eventstore.Config{
+		Pool: s.pools.append, ReadPool: s.pools.read, Conn: s.pools.conn,
+		Clock: now, IDs: s.ids, Projectors: projections.Inline(),
+		Observer: metrics.LogObserver(log), Logger: log,
+		SigningKey: c.Log.CheckpointKey.Reveal(), VerifierKeys: c.Log.CheckpointVerifiers,
+		BurnTimeout: c.Database.BurnTimeout, PartitionSize: c.Log.PartitionSize,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.resolver = projections.NewResolver(s.pools.read, projections.Options{})
+
+	// Storage and rights.
+	stores, err := storage.NewStores(storage.Config{FileRoots: c.Catalog.FileRoots})
+	if err != nil {
+		return nil, &config.ValueError{Variable: config.Prefix + "FILE_ROOTS", Problem: err.Error()}
+	}
+	s.documents = documents.NewLibrary(documents.Options{
+		Opener: stores, Limit: int64(c.Catalog.DocumentCache), Logger: log,
+		Save: func(ctx context.Context, object, mark ids.ID, p *document.Packed) error {
+			return document.Save(ctx, s.pools.append, object, mark, p)
+		},
+	})
+	authorizer, backend, err := newAuthorizer(c.Auth)
+	if err != nil {
+		return nil, err
+	}
+
+	// Mutations and reads.
+	s.commands = commands.New(commands.Deps{
+		Log: s.store, Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read),
+		Profiles: stores, Documents: s.documents, Authorizer: authorizer,
+		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife,
+	})
+	s.queries = queries.New(queries.Deps{
+		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer,
+		TokenSecret: tokenSecret(c.Catalog, s.store.LogID()),
+	})
+
+	// The edge.
+	deps := httpapi.Deps{
+		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log,
+		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics,
+		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
+		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
+	}
+	if s.tracing.Enabled {
+		deps.TracerProvider = s.tracing.Provider
+	}
+	s.handler = httpapi.New(deps)
+
+	metrics.Head(s.store.Head)
+	metrics.Pool("read", s.pools.read)
+	metrics.Pool("append", s.pools.append)
+	return s, nil
+}
+
+// checkDatabase refuses a database that would lose data, or whose schema is
+// not what this program works with.
+func (s *server) checkDatabase(ctx context.Context) error {
+	warnings, err := postgres.CheckSettings(ctx, s.pools.read)
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		s.log.Warn("PostgreSQL: " + w)
+	}
+	if s.pools.pooler {
+		s.log.Warn("a connection pooler stands before PostgreSQL: the log is polled, for notices don't come through")
+	}
+	return checkMigrations(ctx, s.pools.read)
+}
+
+// newAuthorizer chooses by configuration. There is no default (law 8).
+func newAuthorizer(c config.Auth) (allowall.Authorizer, string, error) {
+	if c.Mode == "disabled" {
+		return allowall.Authorizer{}, "allow-all", nil
+	}
+	return allowall.Authorizer{}, "", errNoAuth
+}
+
+var errNoAuth = &config.ValueError{Variable: config.Prefix + "AUTH", Problem: "is not set, and this version has no authentication to turn on. " +
+	"If everyone who reaches the port may read, change and drop everything, say so: " + config.Prefix + "AUTH=disabled"}
+
+// tokenSecret is what seals page tokens, the same on all instances.
+func tokenSecret(c config.Catalog, log ids.ID) []byte {
+	if c.TokenSecret != "" {
+		return []byte(c.TokenSecret.Reveal())
+	}
+	return log[:]
+}
+
+// run serves on the listener and sequences, until ctx ends or gone is closed
+// (nil: never). It returns after the requests that were accepted have been
+// answered, or the grace is over.
+func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan struct{}) error {
+	web := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	// What runs beside the requests outlives them: the last commit still gets
+	// its position when there is time.
+	beside, stopBeside := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeside()
+	group, beside := errgroup.WithContext(beside)
+	group.Go(func() error { return s.store.Sequencer().Run(beside) })
+	group.Go(func() error { return s.store.Listen(beside) })
+	group.Go(func() error { return s.checkpoint(beside) })
+	group.Go(func() error { return s.tidy(beside, clock.System{}) })
+
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(httpapi.Listener(listener)) }()
+	var failure error
+	select {
+	case <-ctx.Done():
+		s.log.Info("stopping: running requests are finished")
+	case <-gone:
+		failure = errors.New("PostgreSQL has ended; see postgres.log in the data folder")
+	case <-beside.Done():
+		failure = errors.New("the sequencer has ended")
+	case err := <-served:
+		failure = fmt.Errorf("serve: %w", err)
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.HTTP.ShutdownGrace)
+	defer cancel()
+	if err := web.Shutdown(grace); err != nil {
+		s.log.Warn("requests were broken off after the grace", "grace", s.config.HTTP.ShutdownGrace, "error", err)
+		_ = web.Close()
+	}
+	stopBeside()
+	return errors.Join(failure, group.Wait())
+}
+
+// close gives up what newServer took.
+func (s *server) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	if s.documents != nil {
+		s.documents.Close(ctx) // saves what waits
+	}
+	if s.resolver != nil {
+		_ = s.resolver.Close(ctx)
+	}
+	if s.pools != nil {
+		s.pools.close()
+	}
+	if s.tracing != nil {
+		_ = s.tracing.Stop(ctx)
+	}
+}

@@ -1,0 +1,195 @@
+package archtest
+
+import "strings"
+
+// Module is the path of the module whose rules are held.
+const Module = "github.com/icecore-catalog/icecore"
+
+// edge is one allowed import between two rooms, and why it is needed.
+type edge struct{ to, why string }
+
+// matrix is the import law of design 2: a room (the longest matching folder
+// prefix) may import itself, what is below it, commons, and these.
+var matrix = map[string][]edge{
+	// The pure core.
+	"iceberg": {},
+	"catalog": {
+		{"iceberg", "table rules are decided on Iceberg metadata"},
+	},
+
+	// The log knows none of ours.
+	"eventstore": {},
+
+	// Read models, rights, storage.
+	"projections": {
+		{"catalog", "events in, names folded, locations keyed"},
+		{"eventstore", "projectors queue writes of a commit; rebuild reads the log"},
+	},
+	"authz": {
+		{"catalog", "a refusal is a catalog.Error"},
+	},
+	"storage": {
+		{"catalog", "location keys, and failures as catalog.Error"},
+	},
+
+	// One file a mutation, one file a read.
+	"commands": {
+		{"iceberg", "requirements and updates are applied to metadata"},
+		{"catalog", "decide and evolve"},
+		{"eventstore", "append"},
+		{"projections", "Resolve"},
+		{"authz", "each command asks for its right"},
+		{"storage", "the metadata file is written before the pointer moves"},
+		{"authz/subject", "Resolve's facts as an authorizer's"},
+		{"internal/documents", "the parsed base of a commit, and its successor for the next load"},
+	},
+	"queries": {
+		{"iceberg", "snapshots are filtered by a byte splitter"},
+		{"catalog", "names and failures"},
+		{"eventstore", "history is read from the log"},
+		{"projections", "Resolve and lists"},
+		{"authz", "each query asks for its right"},
+		{"storage", "cold documents come from the store"},
+		{"authz/subject", "Resolve's facts as an authorizer's"},
+		{"internal/documents", "the bytes that a load splices"},
+	},
+	"authz/subject": {
+		{"authz", "makes its facts"},
+		{"catalog", "entities"},
+		{"projections", "from those of Resolve"},
+	},
+	"internal/documents": {
+		{"iceberg", "a document is kept parsed for the next commit"},
+		{"catalog", "failures"},
+		{"projections", "stored forms and the facts they belong to"},
+		{"storage", "cold documents come from the store"},
+	},
+
+	// The edge.
+	"httpapi": {
+		{"commands", "mutating routes"},
+		{"queries", "reading routes"},
+		{"iceberg", "requests and answers are in the spec's terms"},
+		{"catalog", "identifiers, and the error model that is rendered here"},
+		{"authz", "the actor of a request"},
+		{"eventstore", "reading the log for the events routes"},
+	},
+
+	// Wiring and running.
+	"internal/app": {
+		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
+		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/documents", "wiring"}, {"httpapi", "wiring"},
+		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
+		{"internal/postgres", "dev runs its own PostgreSQL"},
+	},
+	"internal/config":    {},
+	"internal/telemetry": {{"eventstore", "the log's figures become metrics"}},
+	"internal/postgres":  {},
+	"cmd": {
+		{"internal/app", "a subcommand is an argument list over internal/app"},
+		{"internal/config", "settings are read before anything is wired"},
+		{"catalog", "log prints events by their type"},
+		{"eventstore", "log and verify read the log"},
+		{"bench/hammer", "the load tool is a subcommand"},
+	},
+
+	// Embedded SQL and schemas; imports nothing.
+	"schema": {},
+
+	// Tests of the whole, and tools. They may look at everything.
+	"e2e":                  {{"*", "drives the whole"}},
+	"bench":                {{"*", "measures the whole"}},
+	"bench/hammer":         {{"bench/wire", "a lean Iceberg REST client"}},
+	"bench/wire":           {},
+	"internal/pgtest":      {{"*", "the test kit rebuilds and compares with the real parts"}},
+	"internal/servicetest": {{"*", "the test kit stands commands and queries on real parts"}},
+	"internal/archtest":    {},
+
+	"internal/faultproxy": {},
+	"internal/clock":      {},
+	"internal/ids":        {},
+}
+
+// commons may be imported by every room.
+var commons = map[string]string{
+	"internal/clock": "time is injected everywhere",
+	"internal/ids":   "identifiers are everyone's",
+	"schema":         "embedded SQL and JSON Schemas",
+}
+
+// pure rooms import nothing but the standard library and what the matrix
+// names, so that their rules can be read, fuzzed and replayed anywhere.
+var pure = map[string]bool{"iceberg": true, "catalog": true}
+
+// testKits are imported by tests alone, never by what ships.
+var testKits = []string{"internal/pgtest", "internal/servicetest", "internal/archtest", "internal/faultproxy", "e2e"}
+
+// doors: each third party has one door (design 2). A room that is not named
+// may not import the module. Rooms are prefixes of the importing package.
+var doors = []struct {
+	module string
+	rooms  []string
+	why    string
+}{
+	{"github.com/gorilla/mux", []string{"httpapi"}, "routing"},
+	{"github.com/jackc/pgx/v5", []string{"eventstore", "projections", "authz/grants", "storage/secrets", "workers", "queries", "schema", "internal", "bench", "e2e"}, "SQL"},
+	{"github.com/cloudevents/sdk-go/v2", []string{"eventstore", "publishers", "httpapi/events"}, "envelope and wire encoding"},
+	{"golang.org/x/mod", []string{"eventstore"}, "Merkle tree and signed notes"},
+	{"golang.org/x/text", []string{"catalog"}, "Unicode normalisation under name folding"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"catalog", "schema"}, "JSON Schema of event payloads"},
+	{"github.com/klauspost/compress", []string{"iceberg", "storage", "projections", "queries", "commands", "httpapi"}, "gzip and deflate of documents"},
+	{"github.com/prometheus", []string{"internal/telemetry"}, "metrics"},
+	{"go.opentelemetry.io", []string{"internal/telemetry", "httpapi", "internal/app"}, "traces"},
+	{"github.com/exaring/otelpgx", []string{"internal/telemetry", "internal/app"}, "traces of SQL"},
+	{"github.com/alecthomas/kong", []string{"cmd"}, "command line"},
+	{"github.com/ulikunitz/xz", []string{"internal/postgres"}, "unpacking PostgreSQL"},
+	{"golang.org/x/sys", []string{"internal", "storage"}, "process and file system calls"},
+	{"golang.org/x/sync", []string{"*"}, "errgroup and singleflight"},
+}
+
+// neverLinked must not be reachable from the server's binary: oracles and test
+// libraries with large graphs.
+var neverLinked = map[string]string{
+	"github.com/apache/iceberg-go":                "the oracle of differential tests; parses and re-marshals",
+	"github.com/apache/arrow-go":                  "comes with iceberg-go; 30 MB of it",
+	"github.com/stretchr/testify":                 "test library",
+	"github.com/testcontainers/testcontainers-go": "test library",
+	"pgregory.net/rapid":                          "test library",
+	"go.uber.org/goleak":                          "test library",
+	"testing":                                     "registers flags and stays out of a server",
+}
+
+// room returns the room that a package of the module belongs to: the longest
+// key of the matrix that is a folder prefix of it, or "" for none.
+func room(pkg string) string {
+	rel := strings.TrimPrefix(strings.TrimPrefix(pkg, Module), "/")
+	best := ""
+	for r := range matrix {
+		if (rel == r || strings.HasPrefix(rel, r+"/")) && len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+// within reports whether package path pkg is module or lies below it.
+func within(pkg, module string) bool {
+	return pkg == module || strings.HasPrefix(pkg, module+"/")
+}
+
+// allowed returns why from may import to, and whether it may.
+func allowed(from, to string) (why string, ok bool) {
+	if from == to {
+		return "the same room", true
+	}
+	if why, ok := commons[to]; ok {
+		return why, true
+	}
+	for _, e := range matrix[from] {
+		if e.to == to || e.to == "*" {
+			return e.why, true
+		}
+	}
+	return "", false
+}
