@@ -18,7 +18,7 @@ var latency = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
-	sent     *prometheus.CounterVec
+	inFlight prometheus.Gauge
 	appends  *prometheus.HistogramVec
 }
 
@@ -28,11 +28,11 @@ func NewMetrics(version string) *Metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "icecore_http_request_seconds", Buckets: latency,
-			Help: "Time to answer a request, by operation, method and status.",
-		}, []string{"operation", "method", "status"}),
-		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "icecore_http_response_bytes_total", Help: "Bytes of answers' bodies, by operation.",
-		}, []string{"operation"}),
+			Help: "Time to answer a request, by route, method and status.",
+		}, []string{"route", "method", "status"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "icecore_http_requests_in_flight", Help: "Requests being answered.",
+		}),
 		appends: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "icecore_append_seconds", Buckets: latency,
 			Help: "Time to append a commit to the log, by outcome.",
@@ -42,7 +42,7 @@ func NewMetrics(version string) *Metrics {
 		Name: "icecore_build_info", Help: "Always 1; the version is the label.",
 		ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.sent, m.appends, info,
+	m.registry.MustRegister(m.requests, m.inFlight, m.appends, info,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -52,16 +52,14 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// ObserveRequest records one answered request. operation and method come from
-// small closed sets, never from the request's text.
-func (m *Metrics) ObserveRequest(operation, method string, status int, elapsed time.Duration, bytes int64) {
-	m.requests.WithLabelValues(operation, method, strconv.Itoa(status)).Observe(elapsed.Seconds())
-	m.sent.WithLabelValues(operation).Add(float64(bytes))
-}
-
-// Gauge registers a figure that is asked for at each scrape.
-func (m *Metrics) Gauge(name, help string, value func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+// RequestStarted counts a request in; the function that it returns counts it
+// out, with its route (a template, never a path), method and status.
+func (m *Metrics) RequestStarted() func(route, method string, status int, took time.Duration) {
+	m.inFlight.Inc()
+	return func(route, method string, status int, took time.Duration) {
+		m.inFlight.Dec()
+		m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+	}
 }
 
 // Pool registers the figures of a connection pool under its name.

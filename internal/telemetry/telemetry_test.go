@@ -12,10 +12,11 @@ import (
 	"github.com/icecore-catalog/icecore/eventstore"
 )
 
-func TestMetricsTellRequestsByOperationAndAppendsByOutcome(t *testing.T) {
+func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics("1.2.3")
-	m.ObserveRequest("loadTable", http.MethodGet, 200, 3*time.Millisecond, 70)
+	m.RequestStarted()("/v1/config", http.MethodGet, 200, 3*time.Millisecond)
+	m.RequestStarted() // still running
 	m.LogObserver(slog.New(slog.DiscardHandler)).Appended(time.Millisecond, "committed")
 	m.Head(func(context.Context) (eventstore.Head, error) {
 		return eventstore.Head{Size: 40, Seen: 50, LastDrawn: 53, Holes: []int64{7, 9}, Halted: &eventstore.HaltedError{}}, nil
@@ -24,8 +25,8 @@ func TestMetricsTellRequestsByOperationAndAppendsByOutcome(t *testing.T) {
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
-		`icecore_http_request_seconds_count{method="GET",operation="loadTable",status="200"} 1`,
-		`icecore_http_response_bytes_total{operation="loadTable"} 70`,
+		`icecore_http_request_seconds_count{method="GET",route="/v1/config",status="200"} 1`,
+		`icecore_http_requests_in_flight 1`,
 		`icecore_append_seconds_bucket{outcome="committed",le="0.001"} 1`,
 		`icecore_log_size 40`, `icecore_log_unsequenced 5`, `icecore_log_holes 2`, `icecore_log_halted 1`,
 		`icecore_build_info{version="1.2.3"} 1`,
