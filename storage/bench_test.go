@@ -37,7 +37,7 @@ func BenchmarkPut(b *testing.B) {
 		}},
 		{"store without sync", func(b *testing.B) func() {
 			dir := b.TempDir()
-			return put(b, watched(b, dir, func(*os.File) error { return nil }), dir+"/wh")
+			return put(b, watched(b, dir, func(string, func() error) error { return nil }), dir+"/wh")
 		}},
 	} {
 		b.Run(sub.name+"/one", func(b *testing.B) {

@@ -20,7 +20,7 @@ type fileStore struct {
 	// as spelled, and without links.
 	spellings []string
 	synced    *syncedFolders
-	fsync     func(*os.File) error
+	onSync    func(name string, sync func() error) error
 }
 
 var _ Store = (*fileStore)(nil)
@@ -168,8 +168,7 @@ func read(ctx context.Context, at *place, limit int64) ([]byte, error) {
 	if len(at.rest) != 1 {
 		return nil, ErrNotFound
 	}
-	// A pipe would block the open until somebody writes.
-	f, err := at.dir().OpenFile(at.rest[0], os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := at.dir().read(at.rest[0])
 	if err != nil {
 		return nil, absent(err)
 	}
@@ -217,14 +216,14 @@ func (o *fileObjects) Stat(ctx context.Context, location string) (Info, error) {
 	if len(at.rest) != 1 {
 		return Info{}, fileError("stat", location, ErrNotFound)
 	}
-	info, err := at.dir().Lstat(at.rest[0])
-	if err == nil && info.IsDir() {
+	found, err := at.dir().lstat(at.rest[0])
+	if err == nil && found.mode.IsDir() {
 		err = ErrNotFound
 	}
 	if err != nil {
 		return Info{}, fileError("stat", location, absent(err))
 	}
-	return Info{Location: l.String(), Size: info.Size(), ModTime: info.ModTime().UTC()}, nil
+	return Info{Location: l.String(), Size: found.size, ModTime: found.modTime}, nil
 }
 
 // Delete implements Objects.
@@ -237,15 +236,14 @@ func (o *fileObjects) Delete(ctx context.Context, location string) error {
 	if len(at.rest) != 1 {
 		return nil
 	}
-	// A folder is no object; os.Root would remove an empty one.
-	info, err := at.dir().Lstat(at.rest[0])
-	if err == nil && !info.IsDir() {
-		err = at.dir().Remove(at.rest[0])
+	err = at.dir().remove(at.rest[0])
+	if err == nil || isAbsent(err) {
+		return nil
 	}
-	if err != nil && !isAbsent(err) {
-		return fileError("delete", location, err)
+	if found, statErr := at.dir().lstat(at.rest[0]); statErr == nil && found.mode.IsDir() {
+		return nil // a folder is no object
 	}
-	return nil
+	return fileError("delete", location, err)
 }
 
 // absent turns the ways of a file system to say "not there" into ErrNotFound.

@@ -206,7 +206,7 @@ func TestLinksPlantedMeanwhileLeadNowhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			// Without syncs more happens at the same time.
-			mine := storage.Scope(watched(t, root, func(*os.File) error { return nil }), []storage.Key{key})
+			mine := storage.Scope(watched(t, root, func(string, func() error) error { return nil }), []storage.Key{key})
 			here := root + "/wh/" + planted.folder
 			aside := filepath.Dir(here) + "/aside"
 			symlink(t, planted.target, aside)

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 )
@@ -29,7 +28,7 @@ func (o *fileObjects) List(ctx context.Context, prefix, after string, limit int)
 		after = from.String()
 	}
 	page := listing{after: after, limit: limit}
-	if err := page.add(ctx, at.dir(), l.String()+"/"); err != nil {
+	if err := page.add(ctx, at.dir().folder, l.String()+"/"); err != nil {
 		return nil, fileError("list", prefix, err)
 	}
 	return page.found, nil
@@ -44,7 +43,7 @@ type listing struct {
 
 // add appends what lies in dir, whose canonical location with a slash is
 // prefix, until the page is full.
-func (p *listing) add(ctx context.Context, dir *os.Root, prefix string) error {
+func (p *listing) add(ctx context.Context, dir folder, prefix string) error {
 	names, err := entries(dir)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (p *listing) add(ctx context.Context, dir *os.Root, prefix string) error {
 			if p.after >= location && !strings.HasPrefix(p.after, location) {
 				continue // all in it comes before the page
 			}
-			sub, _, err := openFolder(dir, inner)
+			sub, err := dir.open(inner)
 			if err != nil {
 				if isAbsent(err) || errors.Is(err, errLink) {
 					continue // replaced since
@@ -69,7 +68,7 @@ func (p *listing) add(ctx context.Context, dir *os.Root, prefix string) error {
 				return err
 			}
 			err = p.add(ctx, sub, location)
-			_ = sub.Close()
+			sub.close()
 			if err != nil {
 				return err
 			}
@@ -78,27 +77,22 @@ func (p *listing) add(ctx context.Context, dir *os.Root, prefix string) error {
 		if location <= p.after {
 			continue
 		}
-		info, err := dir.Lstat(name)
+		found, err := dir.lstat(name)
 		switch {
 		case isAbsent(err):
 			continue
 		case err != nil:
 			return err
 		}
-		p.found = append(p.found, Info{Location: location, Size: info.Size(), ModTime: info.ModTime().UTC()})
+		p.found = append(p.found, Info{Location: location, Size: found.size, ModTime: found.modTime})
 	}
 	return nil
 }
 
 // entries returns the names in a folder, those of folders with a slash behind,
 // so that their bytewise order is the order of the locations below.
-func entries(dir *os.Root) ([]string, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // opened for reading
-	list, err := f.ReadDir(-1)
+func entries(dir folder) ([]string, error) {
+	list, err := dir.entries()
 	if err != nil && !isAbsent(err) { // absent: the folder was removed
 		return nil, err
 	}
@@ -123,15 +117,15 @@ func (o *fileObjects) Prune(ctx context.Context, prefix string) error {
 	if len(at.rest) > 0 {
 		return nil
 	}
-	if err := o.store.prune(ctx, at.chain[len(at.chain)-1]); err != nil {
+	if err := o.store.prune(ctx, at.dir()); err != nil {
 		return fileError("prune", prefix, err)
 	}
-	if len(at.chain) == len(o.store.base)+1 {
+	n := len(at.chain)
+	if n == len(o.store.base)+1 {
 		return nil // the profile's root stays
 	}
-	last, parent := at.chain[len(at.chain)-1], at.chain[len(at.chain)-2]
-	if o.store.removeIfEmpty(parent, last) {
-		if err := o.store.syncFolder(parent.root); err != nil {
+	if o.store.removeIfEmpty(at.chain[n-2], at.chain[n-1]) {
+		if err := o.store.syncFolder(at, n-2); err != nil {
 			return fileError("prune", prefix, err)
 		}
 	}
@@ -139,8 +133,8 @@ func (o *fileObjects) Prune(ctx context.Context, prefix string) error {
 }
 
 // prune removes the empty folders in at and makes durable what is missing in it.
-func (s *fileStore) prune(ctx context.Context, at folder) error {
-	names, err := entries(at.root)
+func (s *fileStore) prune(ctx context.Context, at step) error {
+	names, err := entries(at.folder)
 	if err != nil {
 		return err
 	}
@@ -152,30 +146,26 @@ func (s *fileStore) prune(ctx context.Context, at folder) error {
 		if !ok {
 			continue
 		}
-		root, info, err := openFolder(at.root, inner)
+		sub, err := at.open(inner)
 		if err != nil {
 			if isAbsent(err) || errors.Is(err, errLink) {
 				continue // replaced since
 			}
 			return err
 		}
-		sub := folder{inner, root, info}
-		err = s.prune(ctx, sub)
-		s.removeIfEmpty(at, sub)
-		_ = root.Close()
+		err = s.prune(ctx, step{sub, inner})
+		s.removeIfEmpty(at, step{sub, inner})
+		sub.close()
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.syncFolder(at.root); err != nil && !isAbsent(err) {
-		return err
-	}
-	return nil
+	return s.onSync(at.name+"/", at.sync)
 }
 
 // removeIfEmpty removes a folder; one that holds something stays.
-func (s *fileStore) removeIfEmpty(parent, child folder) bool {
+func (s *fileStore) removeIfEmpty(parent, child step) bool {
 	// Before, not after: as soon as the folder is gone its inode may come again.
 	s.synced.forget(parent, child)
-	return removeFolder(parent.root, child.name) == nil
+	return parent.rmdir(child.name) == nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -64,25 +63,25 @@ func (s *fileStore) write(ctx context.Context, at *place, data []byte, ifAbsent 
 	}
 	dir, name := at.dir(), at.rest[0]
 	if ifAbsent {
-		if _, err := dir.Lstat(name); err == nil {
+		if _, err := dir.lstat(name); err == nil {
 			return ErrExists
 		}
 	}
 	temp := tempPrefix + rand.Text() + ".tmp"
 	if err := s.writeSynced(ctx, dir, temp, data); err != nil {
-		_ = dir.Remove(temp) // the first error is the one to tell
+		_ = dir.remove(temp) // the first error is the one to tell
 		return err
 	}
 	if ifAbsent {
-		err = dir.Link(temp, name)
+		err = dir.link(temp, name)
 		if errors.Is(err, fs.ErrExist) {
 			err = ErrExists
 		}
 	} else {
-		err = dir.Rename(temp, name)
+		err = dir.rename(temp, name)
 	}
 	if err != nil {
-		_ = dir.Remove(temp)
+		_ = dir.remove(temp)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return errVanished
@@ -93,7 +92,7 @@ func (s *fileStore) write(ctx context.Context, at *place, data []byte, ifAbsent 
 	}
 	moved = true
 	if ifAbsent {
-		if err := dir.Remove(temp); err != nil && !isAbsent(err) {
+		if err := dir.remove(temp); err != nil && !isAbsent(err) {
 			return err
 		}
 	}
@@ -106,7 +105,7 @@ func (s *fileStore) write(ctx context.Context, at *place, data []byte, ifAbsent 
 func (p *place) makeFolders() error {
 	for len(p.rest) > 1 {
 		name := p.rest[0]
-		err := p.dir().Mkdir(name, 0o777)
+		err := p.dir().mkdir(name)
 		switch {
 		case err == nil:
 		case errors.Is(err, fs.ErrExist): // somebody else made it meanwhile
@@ -144,15 +143,15 @@ func (p *place) removeCreated() {
 	for ; p.created > 0; p.created-- {
 		last := p.chain[len(p.chain)-1]
 		p.cut(len(p.chain) - 1)
-		if removeFolder(p.dir(), last.name) != nil {
+		if p.dir().rmdir(last.name) != nil {
 			return
 		}
 	}
 }
 
 // writeSynced writes a new file and returns when its content is durable.
-func (s *fileStore) writeSynced(ctx context.Context, dir *os.Root, name string, data []byte) (err error) {
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+func (s *fileStore) writeSynced(ctx context.Context, dir step, name string, data []byte) (err error) {
+	f, err := dir.create(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return errVanished
@@ -177,41 +176,33 @@ func (s *fileStore) writeSynced(ctx context.Context, dir *os.Root, name string, 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.fsync(f)
+	return s.onSync(name, f.Sync)
 }
 
 // syncNames makes the object's name durable, and the names of the folders on
 // the way to it, unless this process has already done so: a folder that is
 // there was perhaps made by an engine, or by a Put that has not returned yet.
 func (s *fileStore) syncNames(at *place) error {
-	if err := s.syncFolder(at.dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // gone with the object already: somebody deleted both
+	if err := s.syncFolder(at, len(at.chain)-1); err != nil {
+		return err
 	}
 	for i := len(at.chain) - 1; i > 0; i-- {
-		parent, child := at.chain[i-1], at.chain[i]
-		if s.synced.has(parent, child) {
+		if s.synced.has(at.chain[i-1], at.chain[i]) {
 			continue
 		}
-		if err := s.syncFolder(parent.root); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
+		if err := s.syncFolder(at, i-1); err != nil {
 			return err
 		}
-		s.synced.add(parent, child)
+		s.synced.add(at.chain[i-1], at.chain[i])
 	}
 	return nil
 }
 
-// syncFolder makes the entries of a folder durable.
-func (s *fileStore) syncFolder(dir *os.Root) error {
-	f, err := dir.Open(".")
-	if err != nil {
-		return err
+// syncFolder makes the entries of the i-th folder on the way durable.
+func (s *fileStore) syncFolder(at *place, i int) error {
+	names := make([]string, i)
+	for j := range names {
+		names[j] = at.chain[j+1].name
 	}
-	err = s.fsync(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return s.onSync(joinPath(names...)+"/", at.chain[i].sync)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // maxLinks bounds the links that one location may pass, as the kernel does.
@@ -26,108 +26,71 @@ const (
 // place is where a location lies after all links were resolved: a chain of
 // open folders, each a real entry of the one before it at the time it was
 // opened, and the names below that were not entered. It is the proof that a
-// path has no link in it: operations go through the last handle with a single
+// path has no link in it: operations go through the last folder with a single
 // name, so nothing that is planted later can lead them elsewhere.
 type place struct {
-	chain   []folder // chain[0] is the allowed root
+	chain   []step   // chain[0] is the allowed root
 	rest    []string // not entered: missing, or the object's own name
 	created int      // how many folders at the end of chain we made
 }
 
-// folder is an open folder and what it was when it was opened.
-type folder struct {
-	name string // in its parent; empty for the allowed root
-	root *os.Root
-	info os.FileInfo
+// step is a folder on the way and its name in the one before.
+type step struct {
+	folder
+	name string // empty for the allowed root
 }
 
-func (p *place) close() {
-	for _, f := range p.chain {
-		_ = f.root.Close() // a handle for reading names: nothing can be lost
-	}
-	p.chain = nil
+// entry is what a folder says of a name in it.
+type entry struct {
+	mode    fs.FileMode // type bits only
+	size    int64
+	modTime time.Time // UTC
 }
 
-func (p *place) dir() *os.Root { return p.chain[len(p.chain)-1].root }
+// errLink: the name is a link where only a folder will do.
+var errLink = errors.New("it is a link")
 
-// path returns the segments below the allowed root, without links.
-func (p *place) path() []string {
-	segments := make([]string, 0, len(p.chain)-1+len(p.rest))
-	for _, f := range p.chain[1:] {
-		segments = append(segments, f.name)
-	}
-	return append(segments, p.rest...)
-}
+func (p *place) close() { p.cut(0) }
 
-// cut closes the handles behind the first n.
+// cut closes the folders behind the first n.
 func (p *place) cut(n int) {
-	for _, f := range p.chain[n:] {
-		_ = f.root.Close()
+	for _, s := range p.chain[n:] {
+		s.close()
 	}
 	p.chain = p.chain[:n]
 }
 
-// enter opens a folder below the last one. It fails with errLink if the name
-// is a link, and with syscall.ENOTDIR if it is anything but a folder.
+func (p *place) dir() step { return p.chain[len(p.chain)-1] }
+
+// path returns the segments below the allowed root, without links.
+func (p *place) path() []string {
+	segments := make([]string, 0, len(p.chain)-1+len(p.rest))
+	for _, s := range p.chain[1:] {
+		segments = append(segments, s.name)
+	}
+	return append(segments, p.rest...)
+}
+
+// enter opens a folder in the last one.
 func (p *place) enter(name string) error {
-	root, info, err := openFolder(p.dir(), name)
+	sub, err := p.dir().open(name)
 	if err != nil {
 		return err
 	}
-	p.chain = append(p.chain, folder{name, root, info})
+	p.chain = append(p.chain, step{sub, name})
 	return nil
-}
-
-var errLink = errors.New("it is a link")
-
-// openFolder opens an entry that must be a folder and no link. os.Root alone
-// would follow a link within itself; that the opened folder is the entry that
-// was looked at is told by its inode.
-func openFolder(parent *os.Root, name string) (*os.Root, os.FileInfo, error) {
-	const attempts = 16
-	for range attempts {
-		entry, err := parent.Lstat(name)
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case entry.Mode()&fs.ModeSymlink != 0:
-			return nil, nil, errLink
-		case !entry.IsDir():
-			return nil, nil, syscall.ENOTDIR
-		}
-		root, err := parent.OpenRoot(name)
-		if err != nil {
-			if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrNotExist) {
-				continue // replaced since: look again
-			}
-			return nil, nil, err
-		}
-		opened, err := root.Stat(".")
-		if err == nil && os.SameFile(entry, opened) {
-			return root, opened, nil
-		}
-		_ = root.Close()
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return nil, nil, fail(ErrOutside, "a folder on the way changes all the time")
 }
 
 // walk resolves the segments below the store's root. The part of the path that
 // is the store's root itself had its links resolved when the store was opened;
 // one that is there now was planted since.
 func (s *fileStore) walk(ctx context.Context, below []string, mode walkMode) (*place, error) {
-	root, err := os.OpenRoot("/" + s.root)
+	root, err := openRootFolder("/" + s.root)
 	if err != nil {
 		return nil, fmt.Errorf("storage root: %w", err)
 	}
-	info, err := root.Stat(".")
-	if err != nil {
-		_ = root.Close()
-		return nil, fmt.Errorf("storage root: %w", err)
-	}
-	p := &place{chain: []folder{{root: root, info: info}}, rest: slices.Concat(s.base, below)}
+	p := &place{chain: make([]step, 1, len(s.base)+len(below)+1), rest: slices.Concat(s.base, below)}
+	p.chain[0].folder = root
 	if err := s.resolve(ctx, p, mode); err != nil {
 		p.close()
 		return nil, err
@@ -158,11 +121,11 @@ func (s *fileStore) resolve(ctx context.Context, p *place, mode walkMode) error 
 			return nil
 		}
 		if last && mode == walkObject {
-			entry, err := p.dir().Lstat(name)
+			found, err := p.dir().lstat(name)
 			if err != nil && !isAbsent(err) {
 				return err
 			}
-			if err != nil || entry.Mode()&fs.ModeSymlink == 0 {
+			if err != nil || found.mode&fs.ModeSymlink == 0 {
 				return nil
 			}
 		}
@@ -194,7 +157,7 @@ func (s *fileStore) resolve(ctx context.Context, p *place, mode walkMode) error 
 
 // follow replaces the link p.rest[0] by what it names.
 func (s *fileStore) follow(p *place) error {
-	target, err := p.dir().Readlink(p.rest[0])
+	target, err := p.dir().readlink(p.rest[0])
 	switch {
 	case isAbsent(err) || errors.Is(err, syscall.EINVAL):
 		return nil // replaced since: look again

@@ -20,7 +20,9 @@ type Config struct {
 type Stores struct {
 	fileRoots []fileRoot
 	synced    *syncedFolders
-	fsync     func(*os.File) error // File.Sync; tests watch it
+	// onSync carries out every sync; tests watch it. The name is that of a
+	// temporary file, or a folder's path below the allowed root with a slash.
+	onSync func(name string, sync func() error) error
 }
 
 // fileRoot is an allowed root: its path as the operator spelled it and with
@@ -30,7 +32,7 @@ type fileRoot struct{ spelled, real string }
 // NewStores checks the configuration. The folders' links are resolved once,
 // here: to move a root, restart.
 func NewStores(config Config) (*Stores, error) {
-	s := &Stores{synced: newSyncedFolders(), fsync: (*os.File).Sync}
+	s := &Stores{synced: newSyncedFolders(), onSync: func(_ string, sync func() error) error { return sync() }}
 	for _, text := range config.FileRoots {
 		l, err := ParseLocation(text)
 		if err != nil {
@@ -68,7 +70,7 @@ func (s *Stores) Open(ctx context.Context, profile Profile) (Store, error) {
 	}
 	// The allowed root itself serves as store to find out where the profile's
 	// root really lies.
-	outer := &fileStore{profile: profile, root: root.real, spellings: []string{root.spelled, root.real}, synced: s.synced, fsync: s.fsync}
+	outer := &fileStore{profile: profile, root: root.real, spellings: []string{root.spelled, root.real}, synced: s.synced, onSync: s.onSync}
 	at, err := outer.walk(ctx, splitPath(rel), walkFolder)
 	if err != nil {
 		return nil, fileError("open", profile.root.String(), err)
@@ -82,7 +84,7 @@ func (s *Stores) Open(ctx context.Context, profile Profile) (Store, error) {
 		base:      base,
 		spellings: []string{profile.root.path, realBase, joinPath(root.spelled, joinPath(base...))},
 		synced:    s.synced,
-		fsync:     s.fsync,
+		onSync:    s.onSync,
 	}, nil
 }
 

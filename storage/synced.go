@@ -24,13 +24,13 @@ func newSyncedFolders() *syncedFolders {
 	return &syncedFolders{seen: map[folderEntry]struct{}{}}
 }
 
-func entryOf(parent, child folder) (folderEntry, bool) {
-	_, above, ok := identity(parent.info)
-	device, inode, ok2 := identity(child.info)
+func entryOf(parent, child step) (folderEntry, bool) {
+	_, above, ok := parent.identity()
+	device, inode, ok2 := child.identity()
 	return folderEntry{device: device, parent: above, child: inode, name: child.name}, ok && ok2
 }
 
-func (s *syncedFolders) has(parent, child folder) bool {
+func (s *syncedFolders) has(parent, child step) bool {
 	entry, ok := entryOf(parent, child)
 	if !ok {
 		return false
@@ -41,7 +41,7 @@ func (s *syncedFolders) has(parent, child folder) bool {
 	return seen
 }
 
-func (s *syncedFolders) add(parent, child folder) {
+func (s *syncedFolders) add(parent, child step) {
 	entry, ok := entryOf(parent, child)
 	if !ok {
 		return
@@ -55,7 +55,7 @@ func (s *syncedFolders) add(parent, child folder) {
 }
 
 // forget is called for a folder that was removed: its inode may come again.
-func (s *syncedFolders) forget(parent, child folder) {
+func (s *syncedFolders) forget(parent, child step) {
 	entry, ok := entryOf(parent, child)
 	if !ok {
 		return

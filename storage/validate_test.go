@@ -3,7 +3,6 @@ package storage_test
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,7 +39,7 @@ func TestValidateStopsAtTheFirstFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stores.WatchSync(func(*os.File) error { return syscall.ENOSPC })
+	stores.WatchSync(func(string, func() error) error { return syscall.ENOSPC })
 	report := stores.Validate(t.Context(), profile(t, dir))
 	if err := report.Err(); !errors.Is(err, storage.ErrNoSpace) || !strings.Contains(err.Error(), "to write an object failed") {
 		t.Errorf("error %v", err)
