@@ -25,8 +25,6 @@ import (
 const (
 	DefaultMaxBody = 64 << 20 // bytes
 	DefaultTimeout = 55 * time.Second
-
-	DefaultIdempotencyLifetime = 30 * time.Minute
 )
 
 // Deps are what the HTTP side needs from the outside. Fields are required
@@ -63,7 +61,7 @@ type Deps struct {
 	Timeout time.Duration
 	// IdempotencyLifetime is how long a key is remembered at least, as told to
 	// clients, and must be what the commands were given; 0 means
-	// [DefaultIdempotencyLifetime].
+	// [commands.DefaultIdempotencyLifetime].
 	IdempotencyLifetime time.Duration
 }
 
@@ -93,7 +91,7 @@ func (deps Deps) withDefaults() Deps {
 		deps.Timeout = DefaultTimeout
 	}
 	if deps.IdempotencyLifetime == 0 {
-		deps.IdempotencyLifetime = DefaultIdempotencyLifetime
+		deps.IdempotencyLifetime = commands.DefaultIdempotencyLifetime
 	}
 	return deps
 }

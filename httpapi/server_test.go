@@ -272,6 +272,28 @@ func TestSlowBodyIsUnavailableBeforeAnythingHappened(t *testing.T) {
 	errorOf(t, got)
 }
 
+// As long as nothing can have happened, a request that takes too long is
+// refused in a way that lets clients try again, whatever it wanted.
+func TestTimeoutBeforeAnySideEffectIsUnavailable(t *testing.T) {
+	t.Parallel()
+	h, _ := lonely(t, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}, func(d *httpapi.Deps) { d.Timeout = 20 * time.Millisecond })
+	for _, c := range [][3]string{
+		{"GET", prefix + "/namespaces/a/tables/t", ""},
+		{"GET", prefix + "/namespaces", ""},
+		{"POST", prefix + "/namespaces", `{"namespace":["a"]}`},
+		{"POST", prefix + "/namespaces/a/tables/t", `{"updates":[]}`},
+		{"DELETE", prefix + "/namespaces/a/tables/t", ""},
+	} {
+		got := do(h, c[0], c[1], c[2])
+		if kind, _ := errorOf(t, got); got.status != 503 || kind != "ServiceUnavailableException" || got.header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: %d %v %s", c[0], c[1], got.status, got.header, got.body)
+		}
+	}
+}
+
 func TestRequestIDIsKeptOrMade(t *testing.T) {
 	t.Parallel()
 	h, log := lonely(t, unreachable)

@@ -25,6 +25,14 @@ type recorder struct {
 	bytes  int64
 }
 
+// recording returns a recorder around w, or w itself if it is one.
+func recording(w http.ResponseWriter) *recorder {
+	if rec, ok := w.(*recorder); ok {
+		return rec
+	}
+	return &recorder{ResponseWriter: w}
+}
+
 // WriteHeader notes the first final status.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {

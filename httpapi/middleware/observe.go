@@ -33,7 +33,7 @@ func Observe(log *slog.Logger, now clock.Clock, observer Observer) Middleware {
 			if observer != nil {
 				ended = observer.RequestStarted()
 			}
-			rec := &recorder{ResponseWriter: w}
+			rec := recording(w)
 			defer func() {
 				// In a defer, so that an aborted answer is counted too.
 				finish(r, log, ended, rec, now.Now().Sub(start))

@@ -13,7 +13,7 @@ import (
 func Recover(render Renderer) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rec := &recorder{ResponseWriter: w}
+			rec := recording(w)
 			defer func() {
 				switch p := recover(); {
 				case p == nil:
@@ -25,7 +25,7 @@ func Recover(render Renderer) Middleware {
 						render(discard{}, r, errors.Join(errors.New("after the answer had begun"), err))
 						panic(http.ErrAbortHandler)
 					}
-					render(w, r, err)
+					render(rec, r, err)
 				}
 			}()
 			next.ServeHTTP(rec, r)
