@@ -3,6 +3,7 @@ package eventstore
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -11,7 +12,12 @@ import (
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(helperURL); url != "" {
+		os.Exit(helper(url))
+	}
+	pgtest.Main(m)
+}
 
 var testIDs = ids.NewV7(clock.System{})
 

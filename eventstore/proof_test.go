@@ -167,7 +167,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	})
 }
 
-func TestVerifyLog(t *testing.T) {
+func TestLeavesAreStored(t *testing.T) {
 	t.Parallel()
 	signing, _ := testKey(t, "icecore-test", 7)
 	b := filled(t, 1200, func(c *Config) { c.SigningKey = signing })
