@@ -106,6 +106,12 @@ func TestDay(t *testing.T) {
 	if !strings.HasPrefix(got.body, `{"namespace":["Sales"],"properties":{`) || !strings.Contains(got.body, `"owner"`) {
 		t.Errorf("created %s", got.body)
 	}
+	set := "file://" + s.root + "/demo/elsewhere"
+	expect(t, s.do("POST", p+"/namespaces", fmt.Sprintf(`{"namespace":["set"],"properties":{"location":%q}}`, set)), 200)
+	if got := expect(t, s.do("GET", p+"/namespaces/set", ""), 200); got.body != fmt.Sprintf(`{"namespace":["set"],"properties":{"location":%q}}`, set) {
+		t.Errorf("namespace with a location %s", got.body)
+	}
+	expect(t, s.do("DELETE", p+"/namespaces/set", ""), 204)
 	refused(t, s.do("POST", p+"/namespaces", `{"namespace":["SALES"]}`), 409, "AlreadyExistsException")
 	refused(t, s.do("POST", p+"/namespaces", `{"namespace":["no","parent"]}`), 404, "NoSuchNamespaceException")
 	expect(t, s.do("POST", p+"/namespaces", `{"namespace":["Sales","eu"],"properties":null}`), 200)
@@ -121,6 +127,13 @@ func TestDay(t *testing.T) {
 	refused(t, s.do("GET", p+"/namespaces/nope", ""), 404, "NoSuchNamespaceException")
 	if got := expect(t, s.do("POST", p+"/namespaces/Sales/properties", `{"removals":["gone"],"updates":{"k":"v"}}`), 200); got.body != `{"updated":["k"],"removed":[],"missing":["gone"]}` {
 		t.Errorf("properties %s", got.body)
+	}
+	// Nobody set a location, and it is shown all the same: Trino needs it.
+	if got := expect(t, s.do("GET", p+"/namespaces/Sales", ""), 200); got.body != `{"namespace":["Sales"],"properties":{"location":"file://`+s.root+`/demo/Sales","k":"v","owner":"x"}}` {
+		t.Errorf("namespace %s", got.body)
+	}
+	if got := expect(t, s.do("GET", p+"/namespaces/Sales%1Feu", ""), 200); got.body != `{"namespace":["Sales","eu"],"properties":{"location":"file://`+s.root+`/demo/Sales/eu"}}` {
+		t.Errorf("namespace %s", got.body)
 	}
 	refused(t, s.do("POST", p+"/namespaces/Sales/properties", `{"removals":["k"],"updates":{"k":"v"}}`), 422, "UnprocessableEntityException")
 

@@ -2,12 +2,15 @@ package queries
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/authz/subject"
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 // LoadNamespace returns a namespace with its properties.
@@ -17,7 +20,30 @@ func (s *Service) LoadNamespace(ctx context.Context, actor authz.Actor, warehous
 		return Namespace{}, err
 	}
 	n := &f.Namespace
-	return Namespace{ID: n.ID, Levels: n.Levels, Properties: n.Properties, Protected: n.Protected}, nil
+	location, err := derivedLocation(f)
+	if err != nil {
+		return Namespace{}, err
+	}
+	return Namespace{ID: n.ID, Levels: n.Levels, Properties: n.Properties, Location: location, Protected: n.Protected}, nil
+}
+
+// derivedLocation is the base of new tables' locations in a namespace whose
+// properties do not name one; empty if they do.
+func derivedLocation(f *projections.Facts) (string, error) {
+	var properties struct {
+		Location string `json:"location"`
+	}
+	if err := json.Unmarshal(f.Namespace.Properties, &properties); err != nil {
+		return "", fmt.Errorf("namespace %s: %w", f.Namespace.ID, err)
+	}
+	if properties.Location != "" {
+		return "", nil
+	}
+	profile, err := storage.ParseProfile(f.Warehouse.StorageProfile)
+	if err != nil {
+		return "", fmt.Errorf("warehouse %s: %w", f.Warehouse.ID, err)
+	}
+	return profile.DefaultNamespaceLocation(f.Namespace.Levels), nil
 }
 
 // NamespaceExists returns nil if the namespace exists and the caller may see

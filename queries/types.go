@@ -75,7 +75,11 @@ type Namespace struct {
 	ID         ids.ID
 	Levels     []string
 	Properties json.RawMessage // JSON object of strings
-	Protected  bool
+	// Location is where tables without a location of their own go, if the
+	// properties do not say: Trino takes a namespace without one for a reason to
+	// create tables before it has written them.
+	Location  string
+	Protected bool
 }
 
 // Config is what GET /v1/config says about a warehouse, besides what the

@@ -1,6 +1,7 @@
 package icebergrest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -84,7 +85,7 @@ func (a *API) createNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeNamespace(w, made.Levels, made.Properties)
+	writeNamespace(w, made.Levels, made.Properties, "")
 	return nil
 }
 
@@ -102,15 +103,26 @@ func (a *API) loadNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeNamespace(w, found.Levels, found.Properties)
+	writeNamespace(w, found.Levels, found.Properties, found.Location)
 	return nil
 }
 
-// writeNamespace prints properties always: PyIceberg before 0.12 needs them.
-func writeNamespace(w http.ResponseWriter, levels []string, properties json.RawMessage) {
+// writeNamespace prints properties always: PyIceberg before 0.12 needs them. A
+// location that is not among them is shown as one.
+func writeNamespace(w http.ResponseWriter, levels []string, properties json.RawMessage, location string) {
 	body := append([]byte(`{"namespace":`), wire.AppendStrings(nil, levels)...)
 	body = append(body, `,"properties":`...)
-	body = wire.AppendRaw(body, properties)
+	if location == "" {
+		body = wire.AppendRaw(body, properties)
+	} else {
+		body = append(body, `{"location":`...)
+		body = wire.AppendString(body, location)
+		rest := bytes.TrimLeft(bytes.TrimPrefix(properties, []byte("{")), " ")
+		if len(rest) > 1 {
+			body = append(body, ',')
+		}
+		body = append(body, rest...)
+	}
 	wire.JSON(w, http.StatusOK, append(body, '}'))
 }
 
