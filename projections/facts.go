@@ -10,7 +10,7 @@ import (
 
 // Query asks Resolve for one object by its path. Fields from the top down;
 // what is empty is not asked for. A warehouse is named by id, or by project
-// and name.
+// and name; only a query that has its id can ask for what is below.
 type Query struct {
 	Warehouse     ids.ID   // from the prefix of the route
 	Project       ids.ID   // with WarehouseName: GET /v1/config

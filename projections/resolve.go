@@ -42,7 +42,7 @@ type SharedResolver struct {
 	db   Querier
 	opts Options
 
-	warehouses sync.Map // ids.ID → *WarehouseFacts, right for ever for their Mark
+	warehouses sync.Map // ids.ID → *knownWarehouse, right for ever for its mark
 
 	mu      sync.Mutex
 	running int     // statements in flight
@@ -73,7 +73,7 @@ func NewResolver(db Querier, opts Options) *SharedResolver {
 // while tables were small must not live on when they have grown. It fits
 // pgxpool's AfterConnect.
 func PrepareConn(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off",
+	_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan",
 		pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		return fmt.Errorf("prepare connection: %w", err)
@@ -228,22 +228,43 @@ func (r *SharedResolver) Close(ctx context.Context) error {
 	}
 }
 
-// statement runs the shared statement. Reading twice does no harm, so a
-// connection that turns out to be dead is tried again once, on another.
-func (r *SharedResolver) statement(ctx context.Context, queries [][]Query, facts [][]Facts) error {
-	in := r.arguments(queries)
-	err := in.read(ctx, r, facts)
+// statement answers the calls: with the lean statement if all of them fit it,
+// and in full for those that turn out not to. Reading twice does no harm, so a
+// connection that proves to be dead is tried again once, on another.
+func (r *SharedResolver) statement(ctx context.Context, calls [][]Query, facts [][]Facts) error {
+	in := r.arguments(calls)
+	if !in.lean {
+		return retryDead(ctx, func() error { return in.read(ctx, r, facts) })
+	}
+	var again []int
+	err := retryDead(ctx, func() (err error) {
+		again, err = in.readLean(ctx, r, facts)
+		return err
+	})
+	if err != nil || len(again) == 0 {
+		return err
+	}
+	left, answers := make([][]Query, len(again)), make([][]Facts, len(again))
+	for i, call := range again {
+		left[i], answers[i] = calls[call], facts[call]
+	}
+	in = r.arguments(left)
+	return retryDead(ctx, func() error { return in.read(ctx, r, answers) })
+}
+
+func retryDead(ctx context.Context, read func() error) error {
+	err := read()
 	var answered *pgconn.PgError
 	if err != nil && ctx.Err() == nil && !errors.As(err, &answered) && !errors.Is(err, errAnswer) {
-		err = in.read(ctx, r, facts)
+		err = read()
 	}
 	return err
 }
 
 // warehouse returns what this instance last saw of a warehouse, or nil.
-func (r *SharedResolver) warehouse(id ids.ID) *WarehouseFacts {
+func (r *SharedResolver) warehouse(id ids.ID) *knownWarehouse {
 	if known, ok := r.warehouses.Load(id); ok {
-		return known.(*WarehouseFacts)
+		return known.(*knownWarehouse)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -16,6 +17,9 @@ import (
 
 //go:embed sql/resolve.sql
 var resolveSQL string
+
+//go:embed sql/resolve_lean.sql
+var resolveLeanSQL string
 
 //go:embed sql/resolve_objects.sql
 var resolveObjectsSQL string
@@ -33,8 +37,15 @@ type arguments struct {
 	details             []bool
 	object              [][16]byte
 	objects             bool              // some query names an object by id
-	known               []*WarehouseFacts // what warehouseHint was taken from
+	lean                bool              // every query fits the lean statement
+	known               []*knownWarehouse // what warehouseHint was taken from
 	seats               []seat            // by ordinality: whose query it is
+}
+
+// knownWarehouse is all that a warehouse's mark fixes.
+type knownWarehouse struct {
+	facts           WarehouseFacts
+	project, server ids.ID
 }
 
 type seat struct{ call, query int }
@@ -48,7 +59,7 @@ func (r *SharedResolver) arguments(calls [][]Query) *arguments {
 		warehouse: make([][16]byte, n), project: make([][16]byte, n), warehouseName: make([]string, n),
 		path: make([]string, n), parent: make([]string, n), name: make([]string, n),
 		hint: make([][16]byte, n), warehouseHint: make([][16]byte, n), details: make([]bool, n),
-		object: make([][16]byte, n), known: make([]*WarehouseFacts, n), seats: make([]seat, n),
+		object: make([][16]byte, n), known: make([]*knownWarehouse, n), seats: make([]seat, n), lean: true,
 	}
 	i := 0
 	for c, queries := range calls {
@@ -90,12 +101,13 @@ func (a *arguments) set(r *SharedResolver, i int, q *Query) {
 	a.hint[i] = q.Hint
 	if q.WarehouseName == "" {
 		if a.known[i] = r.warehouse(q.Warehouse); a.known[i] != nil {
-			a.warehouseHint[i] = a.known[i].Mark
+			a.warehouseHint[i] = a.known[i].facts.Mark
 		}
 	}
 	a.details[i] = q.Details || q.Name == "" && q.Object.IsNil()
 	a.object[i] = q.Object
 	a.objects = a.objects || !q.Object.IsNil()
+	a.lean = a.lean && a.known[i] != nil && !a.details[i] && q.Object.IsNil()
 }
 
 // resolveRow is one row of the answer.
@@ -153,7 +165,7 @@ func (w *resolveRow) targets() []any {
 	}
 }
 
-// read runs the statement and seats its rows.
+// read runs the full statement and seats its rows.
 func (a *arguments) read(ctx context.Context, r *SharedResolver, facts [][]Facts) error {
 	sql := resolveSQL
 	args := []any{
@@ -163,24 +175,62 @@ func (a *arguments) read(ctx context.Context, r *SharedResolver, facts [][]Facts
 	if a.objects {
 		sql, args = resolveObjectsSQL, append(args, a.object)
 	}
-	rows, err := r.db.Query(ctx, sql, args...)
+	var w resolveRow
+	return a.rows(ctx, r.db, sql, args, w.targets(), func(i int) error {
+		return w.facts(r, a.seat(facts, i), a.known[i], a.hint[i])
+	})
+}
+
+// readLean runs the lean statement. It returns the calls whose answer has to
+// be asked for in full, in order.
+func (a *arguments) readLean(ctx context.Context, r *SharedResolver, facts [][]Facts) (again []int, err error) {
+	projects := make([][16]byte, len(a.known))
+	for i, k := range a.known {
+		projects[i] = k.project
+	}
+	args := []any{a.warehouse, projects, a.path, a.name, a.hint, [16]byte(catalog.MainBranch)}
+	var w resolveRow
+	err = a.rows(ctx, r.db, resolveLeanSQL, args, w.leanTargets(), func(i int) error {
+		f := a.seat(facts, i)
+		if ids.ID(w.warehouseMark.Bytes) != a.known[i].facts.Mark || !w.namespace.Valid {
+			if call := a.seats[i].call; !slices.Contains(again, call) {
+				again = append(again, call)
+			}
+			return nil
+		}
+		*f = Facts{Now: w.now.UTC(), Warehouse: a.known[i].facts}
+		f.Server = ServerFacts{ID: a.known[i].server, Bootstrapped: true}
+		f.Project = ProjectFacts{Exists: w.authzMark.Valid, ID: a.known[i].project, AuthzMark: w.authzMark.Bytes}
+		w.namespaceFacts(&f.Namespace)
+		w.tabularFacts(&f.Table, a.hint[i])
+		return nil
+	})
+	slices.Sort(again)
+	return again, err
+}
+
+func (a *arguments) seat(facts [][]Facts, i int) *Facts {
+	return &facts[a.seats[i].call][a.seats[i].query]
+}
+
+// rows runs a statement that answers every query with one row, whose first
+// column is the query's ordinality, and hands each to use.
+func (a *arguments) rows(ctx context.Context, db Querier, sql string, args, targets []any, use func(i int) error) error {
+	rows, err := db.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var w resolveRow
-	targets := w.targets()
+	ord := targets[0].(*int64)
 	n := 0
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return fmt.Errorf("%w: %w", errAnswer, err)
 		}
-		if w.ord < 1 || int(w.ord) > len(a.seats) {
-			return fmt.Errorf("%w: row %d of %d", errAnswer, w.ord, len(a.seats))
+		if *ord < 1 || int(*ord) > len(a.seats) {
+			return fmt.Errorf("%w: row %d of %d", errAnswer, *ord, len(a.seats))
 		}
-		i := int(w.ord) - 1
-		f := &facts[a.seats[i].call][a.seats[i].query]
-		if err := w.facts(r, f, a.known[i], a.hint[i]); err != nil {
+		if err := use(int(*ord) - 1); err != nil {
 			return err
 		}
 		n++
@@ -194,7 +244,15 @@ func (a *arguments) read(ctx context.Context, r *SharedResolver, facts [][]Facts
 	return nil
 }
 
-func (w *resolveRow) facts(r *SharedResolver, f *Facts, known *WarehouseFacts, hint ids.ID) error {
+func (w *resolveRow) leanTargets() []any {
+	return []any{
+		&w.ord, &w.now, &w.warehouseMark, &w.authzMark, &w.namespace, &w.ancestors, &w.nProtected,
+		&w.tabular, &w.kind, &w.name, &w.tableUUID, &w.tProtected, &w.tabularVersion, &w.tabularMark, &w.pointer,
+		&w.form, &w.crc32, &w.length, &w.body,
+	}
+}
+
+func (w *resolveRow) facts(r *SharedResolver, f *Facts, known *knownWarehouse, hint ids.ID) error {
 	*f = Facts{Now: w.now.UTC()}
 	f.Server = ServerFacts{ID: w.server.Bytes, Bootstrapped: w.server.Valid}
 	f.Project = ProjectFacts{Exists: w.project.Valid, ID: w.project.Bytes, Name: w.projectName.String, AuthzMark: w.authzMark.Bytes}
@@ -204,46 +262,49 @@ func (w *resolveRow) facts(r *SharedResolver, f *Facts, known *WarehouseFacts, h
 		}
 	}
 	w.namespaceFacts(&f.Namespace)
-	if w.tabular.Valid {
-		t := TabularFacts{
-			Exists: true, ID: w.tabular.Bytes, Kind: w.kind.String, Name: w.name.String, TableUUID: ids.ID(w.tableUUID.Bytes).String(),
-			Version: w.tabularVersion.Int64, Mark: w.tabularMark.Bytes, Protected: w.tProtected.Bool,
-			Pointer: w.pointer.String,
-		}
-		t.Fresh = t.Mark != hint
-		if w.form.Valid && w.form.Int16 == document.FormDeflate {
-			t.Document = &document.Packed{CRC32: uint32(w.crc32.Int64), Length: w.length.Int64, Deflate: w.body}
-			w.body = nil // the next row gets bytes of its own
-		}
-		f.Table = t
-	}
+	w.tabularFacts(&f.Table, hint)
 	return nil
+}
+
+func (w *resolveRow) tabularFacts(t *TabularFacts, hint ids.ID) {
+	if !w.tabular.Valid {
+		return
+	}
+	*t = TabularFacts{
+		Exists: true, ID: w.tabular.Bytes, Kind: w.kind.String, Name: w.name.String, TableUUID: ids.ID(w.tableUUID.Bytes).String(),
+		Version: w.tabularVersion.Int64, Mark: w.tabularMark.Bytes, Protected: w.tProtected.Bool,
+		Pointer: w.pointer.String,
+	}
+	t.Fresh = t.Mark != hint
+	if w.form.Valid && w.form.Int16 == document.FormDeflate {
+		t.Document = &document.Packed{CRC32: uint32(w.crc32.Int64), Length: w.length.Int64, Deflate: w.body}
+		w.body = nil // the next row gets bytes of its own
+	}
 }
 
 // warehouseFacts takes what the mark fixes from the row, if it is there, or
 // from what the instance knew when it asked.
-func (w *resolveRow) warehouseFacts(r *SharedResolver, f *Facts, known *WarehouseFacts) error {
+func (w *resolveRow) warehouseFacts(r *SharedResolver, f *Facts, known *knownWarehouse) error {
 	mark := ids.ID(w.warehouseMark.Bytes)
 	if !w.active.Valid {
-		if known == nil || known.Mark != mark || known.ID != ids.ID(w.warehouse.Bytes) {
+		if known == nil || known.facts.Mark != mark || known.facts.ID != ids.ID(w.warehouse.Bytes) {
 			return fmt.Errorf("%w: warehouse %s without its facts", errAnswer, ids.ID(w.warehouse.Bytes))
 		}
-		f.Warehouse = *known
+		f.Warehouse = known.facts
 		return nil
 	}
 	formats := make([]int, len(w.allowedFormats))
 	for i, v := range w.allowedFormats {
 		formats[i] = int(v)
 	}
-	seen := &WarehouseFacts{
+	f.Warehouse = WarehouseFacts{
 		Exists: true, ID: w.warehouse.Bytes, Name: w.warehouseName.String, Active: w.active.Bool,
 		Version: w.warehouseVersion.Int64, Mark: mark, StorageProfile: w.profile,
 		DefaultFormat: int(w.defaultFormat.Int16), AllowedFormats: formats,
 		UpdatedAt: w.updatedAt.Time.UTC(), Protected: w.wProtected.Bool,
 	}
 	w.profile = nil // the next row gets bytes of its own
-	r.warehouses.Store(seen.ID, seen)
-	f.Warehouse = *seen
+	r.warehouses.Store(f.Warehouse.ID, &knownWarehouse{facts: f.Warehouse, project: f.Project.ID, server: f.Server.ID})
 	return nil
 }
 
