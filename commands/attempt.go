@@ -66,18 +66,24 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 	defer leave()
 	for n := 1; ; n++ {
 		t := &try{}
-		if err := decide(ctx, t); err != nil {
+		again := false
+		err := decide(ctx, t)
+		switch {
+		case errors.Is(err, errMoved):
+			s.discard(ctx, t.files)
+			again, err = true, lostRace(err)
+		case err != nil:
 			s.discard(ctx, t.files)
 			return eventstore.Receipt{}, err
-		}
-		if t.commit == nil {
+		case t.commit == nil:
 			return eventstore.Receipt{}, nil
+		default:
+			receipt, failed := s.deps.Log.Append(ctx, t.commit)
+			if failed == nil {
+				return receipt, nil
+			}
+			again, err = s.lost(ctx, t, failed)
 		}
-		receipt, err := s.deps.Log.Append(ctx, t.commit)
-		if err == nil {
-			return receipt, nil
-		}
-		again, err := s.lost(ctx, t, err)
 		if !again || n == maxTries {
 			return eventstore.Receipt{}, err
 		}
@@ -86,6 +92,14 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 			return eventstore.Receipt{}, unavailable(err, "The request ended while it waited to try again")
 		}
 	}
+}
+
+// errMoved ends a try whose facts were overtaken before it could decide on
+// them: it starts anew, and nothing was appended.
+var errMoved = errors.New("the object was changed while it was read")
+
+func lostRace(cause error) error {
+	return &catalog.Error{Kind: catalog.CommitFailed, Message: "Commit failed: the object was changed concurrently, please retry", Cause: cause}
 }
 
 // lost says what a failed append means: whether to decide anew, and the error
@@ -99,7 +113,7 @@ func (s *Service) lost(ctx context.Context, t *try, err error) (again bool, _ er
 		hit        *eventstore.IdempotencyHitError
 		busy       *eventstore.BusyError
 	)
-	race := &catalog.Error{Kind: catalog.CommitFailed, Message: "Commit failed: the object was changed concurrently, please retry", Cause: err}
+	race := lostRace(err)
 	switch {
 	case errors.As(err, &conflict):
 		s.discard(ctx, t.files)
@@ -128,6 +142,9 @@ func (s *Service) lost(ctx context.Context, t *try, err error) (again bool, _ er
 		return false, unavailable(err, "The request took too long and was not carried out")
 	case errors.As(err, &hit):
 		s.discard(ctx, t.files)
+		return false, err
+	case errors.Is(err, eventstore.ErrInvalidCommit):
+		s.discard(ctx, t.files) // our own mistake, found before anything was sent
 		return false, err
 	default:
 		// UnknownError, and whatever else the log could not vouch for.

@@ -301,7 +301,7 @@ func answer(f *projections.Facts, doc *documents.Document) Table {
 func tableUUID(m *iceberg.Metadata) (ids.ID, error) {
 	uuid, err := ids.Parse(m.UUID())
 	if err != nil {
-		return ids.Nil, &catalog.Error{Kind: catalog.Validation, Message: "Invalid table-uuid: " + m.UUID()}
+		return ids.Nil, badRequest("Invalid table-uuid: %s", m.UUID())
 	}
 	return uuid, nil
 }

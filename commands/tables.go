@@ -80,8 +80,9 @@ func (s *Service) claims(ctx context.Context, f *projections.Facts, d *documents
 	if err != nil {
 		return nil, unavailable(err, "The catalog is not available")
 	}
-	if mark == d.Mark {
-		d.SetClaims(claims)
+	if mark != d.Mark {
+		return nil, errMoved
 	}
+	d.SetClaims(claims)
 	return claims, nil
 }

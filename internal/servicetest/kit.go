@@ -40,9 +40,14 @@ type Setup struct {
 	Bare bool
 	// Share stands another instance on the database and the folder of a kit.
 	Share *Kit
+	// Opener may stand before the stores of warehouses.
+	Opener func(*storage.Stores) Opener
 	// NoSaver keeps documents out of the database's cache.
 	NoSaver bool
 }
+
+// Opener opens the stores of warehouses.
+type Opener = documents.Opener
 
 // Parts are what the services are built from.
 type Parts struct {
@@ -103,6 +108,9 @@ func New(t testing.TB, setup Setup) *Kit {
 	options := documents.Options{Opener: stores, Save: func(ctx context.Context, object, mark ids.ID, p *document.Packed) error {
 		return document.Save(ctx, k.Pool, object, mark, p)
 	}}
+	if setup.Opener != nil {
+		options.Opener = setup.Opener(stores)
+	}
 	if setup.NoSaver {
 		options.Save = nil
 	}

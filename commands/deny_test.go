@@ -1,0 +1,228 @@
+package commands_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/icecore-catalog/icecore/authz"
+	"github.com/icecore-catalog/icecore/authz/authztest"
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	kit "github.com/icecore-catalog/icecore/internal/servicetest"
+	"github.com/icecore-catalog/icecore/queries"
+	"github.com/icecore-catalog/icecore/storage"
+)
+
+// watchedOpener counts the stores that were opened.
+type watchedOpener struct {
+	stores *storage.Stores
+	opened *atomic.Int64
+}
+
+func (o watchedOpener) Open(ctx context.Context, p storage.Profile) (storage.Store, error) {
+	o.opened.Add(1)
+	return o.stores.Open(ctx, p)
+}
+
+// everything is every command and query, on objects that exist and on others.
+func everything(k *kit.Kit, pointer string, call func() commands.Call) map[string]func() error {
+	ctx, actor := k.Context(), authz.Anonymous
+	all := map[string]func() error{
+		"bootstrap": func() error { return k.Commands.Bootstrap(ctx, call(), commands.Bootstrap{AcceptTermsOfUse: true}) },
+		"create warehouse": func() error {
+			_, err := k.Commands.CreateWarehouse(ctx, call(), commands.CreateWarehouse{Name: "w", StorageProfile: kit.Profile(k.Root + "/w")})
+			return err
+		},
+		"config":          func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "demo"); return err },
+		"config, missing": func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "no"); return err },
+		"server info":     func() error { _, err := k.Queries.ServerInfo(ctx, actor); return err },
+		"list warehouses": func() error { _, err := k.Queries.ListWarehouses(ctx, actor, ids.Nil); return err },
+		"get warehouse":   func() error { _, err := k.Queries.GetWarehouse(ctx, actor, k.Warehouse); return err },
+		"list namespaces": func() error {
+			_, err := k.Queries.ListNamespaces(ctx, actor, k.Warehouse, nil, queries.Page{})
+			return err
+		},
+		"create namespace": func() error {
+			_, err := k.Commands.CreateNamespace(ctx, call(), commands.CreateNamespace{Warehouse: k.Warehouse, Namespace: []string{"n"}})
+			return err
+		},
+		"transaction": func() error {
+			return k.Commands.CommitTransaction(ctx, call(), commands.CommitTransaction{
+				Warehouse: k.Warehouse, Changes: []commands.CommitTable{k.Change(kit.At("db", "t"), kit.Head(0), kit.Append(1, 0, 1))},
+			})
+		},
+		"rename": func() error {
+			return k.Commands.RenameTable(ctx, call(), commands.RenameTable{Warehouse: k.Warehouse, Source: kit.At("db", "t"), Destination: kit.At("db", "u")})
+		},
+	}
+	for _, db := range []string{"db", "no"} {
+		levels := []string{db}
+		all["load namespace "+db] = func() error { _, err := k.Queries.LoadNamespace(ctx, actor, k.Warehouse, levels); return err }
+		all["namespace exists "+db] = func() error { return k.Queries.NamespaceExists(ctx, actor, k.Warehouse, levels) }
+		all["list namespaces below "+db] = func() error {
+			_, err := k.Queries.ListNamespaces(ctx, actor, k.Warehouse, levels, queries.Page{})
+			return err
+		}
+		all["list tables "+db] = func() error {
+			_, err := k.Queries.ListTables(ctx, actor, k.Warehouse, levels, queries.Page{})
+			return err
+		}
+		all["create namespace below "+db] = func() error {
+			_, err := k.Commands.CreateNamespace(ctx, call(), commands.CreateNamespace{Warehouse: k.Warehouse, Namespace: []string{db, "n"}})
+			return err
+		}
+		all["update namespace "+db] = func() error {
+			_, err := k.Commands.UpdateNamespaceProperties(ctx, call(), commands.UpdateNamespaceProperties{Warehouse: k.Warehouse, Namespace: levels, Updates: map[string]string{"a": "b"}})
+			return err
+		}
+		all["drop namespace "+db] = func() error {
+			return k.Commands.DropNamespace(ctx, call(), commands.DropNamespace{Warehouse: k.Warehouse, Namespace: levels})
+		}
+		all["create table in "+db] = func() error {
+			_, err := k.Commands.CreateTable(ctx, call(), commands.CreateTable{Warehouse: k.Warehouse, Namespace: levels, Request: kit.Request("u", "")})
+			return err
+		}
+		all["stage table in "+db] = func() error {
+			_, err := k.Commands.CreateTable(ctx, call(), commands.CreateTable{Warehouse: k.Warehouse, Namespace: levels, Request: kit.Request("u", `,"stage-create":true`)})
+			return err
+		}
+		all["register in "+db] = func() error {
+			_, err := k.Commands.RegisterTable(ctx, call(), commands.RegisterTable{Warehouse: k.Warehouse, Namespace: levels, Name: "u", MetadataLocation: pointer})
+			return err
+		}
+		for _, name := range []string{"t", "no"} {
+			at := kit.At(db, name)
+			all["load "+db+"."+name] = func() error { _, err := k.Load(at, loadAll); return err }
+			all["table exists "+db+"."+name] = func() error {
+				return k.Queries.TableExists(ctx, actor, k.Warehouse, queries.Identifier(at))
+			}
+			all["commit "+db+"."+name] = func() error {
+				_, err := k.Commands.CommitTable(ctx, call(), k.Change(at, kit.Head(0), kit.Append(1, 0, 1)))
+				return err
+			}
+			all["create by commit "+db+"."+name] = func() error {
+				_, err := k.Commands.CommitTable(ctx, call(), k.Change(at, assertCreate, creation("file://"+k.Root+"/x", k.IDs.New().String())))
+				return err
+			}
+			all["drop "+db+"."+name] = func() error {
+				return k.Commands.DropTable(ctx, call(), commands.DropTable{Warehouse: k.Warehouse, Table: at})
+			}
+		}
+	}
+	return all
+}
+
+// With an authorizer that refuses everything, everything is refused, nothing
+// is written, and no store is even opened; what is hidden looks like what is
+// missing.
+func TestWithoutRightsNothingIsTouched(t *testing.T) {
+	t.Parallel()
+	owner := kit.New(t, kit.Setup{})
+	owner.Namespace("db")
+	table := owner.Table("db", "t")
+	for name, authorizer := range map[string]authz.Authorizer{
+		"hidden": authztest.DenyAll{}, "visible": authztest.DenyAll{Visible: true}, "away": authztest.Failing{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var opened atomic.Int64
+			k := kit.New(t, kit.Setup{Share: owner, Authorizer: authorizer, Opener: func(s *storage.Stores) kit.Opener { return watchedOpener{s, &opened} }})
+			events, files := owner.Events(), kit.Files(t, k.Root)
+			texts := map[string]string{}
+			for _, keyed := range []bool{false, true} {
+				call := k.Call
+				if keyed {
+					call = func() commands.Call { return k.Keyed(k.IDs.New(), 1) }
+				}
+				for what, run := range everything(k, table.Pointer, call) {
+					err := run()
+					if err == nil {
+						t.Errorf("%s: allowed", what)
+						continue
+					}
+					kind := catalog.KindOf(err)
+					switch name {
+					case "visible":
+						if kind != catalog.Forbidden {
+							t.Errorf("%s: %v", what, err)
+						}
+					case "away":
+						if kind != catalog.Unavailable {
+							t.Errorf("%s: %v", what, err)
+						}
+					default:
+						texts[what] = err.Error()
+						if kind == catalog.CommitFailed || kind == catalog.AlreadyExists || kind == catalog.Internal {
+							t.Errorf("%s: %v", what, err)
+						}
+					}
+				}
+			}
+			if !slices.Equal(events, owner.Events()) || !slices.Equal(files, kit.Files(t, k.Root)) {
+				t.Error("something was written")
+			}
+			if n := opened.Load(); n != 0 {
+				t.Errorf("%d stores were opened", n)
+			}
+			if _, err := os.Stat(k.Root + "/w"); err == nil {
+				t.Error("a refused warehouse has a folder")
+			}
+			var keys int
+			if err := owner.Pool.QueryRow(t.Context(), "SELECT count(*) FROM es.idempotency").Scan(&keys); err != nil || keys != 0 {
+				t.Errorf("%d keys were kept, %v", keys, err)
+			}
+			for what, text := range texts {
+				// The same with the hidden name in place of the missing one.
+				missing := strings.NewReplacer("db", "no", ".t", ".no")
+				if other := missing.Replace(what); other != what && missing.Replace(text) != texts[other] {
+					twin := texts[other]
+					t.Errorf("%s: %q tells hidden from missing: %q", what, text, twin)
+				}
+			}
+		})
+	}
+}
+
+// The rights that each command asks for, in order.
+func TestCommandsAskForTheirRights(t *testing.T) {
+	t.Parallel()
+	recorder := &authztest.Recorder{Authorizer: allowAll}
+	k := kit.New(t, kit.Setup{Authorizer: recorder})
+	k.Namespace("db")
+	table := k.Table("db", "t")
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		run  func() error
+		want []authz.Action
+	}{
+		"create table":    {func() error { _, err := k.Create("db", "x", ""); return err }, []authz.Action{authz.NamespaceCreateTable}},
+		"commit":          {func() error { _, err := k.Commit(kit.At("db", "t"), "", setProperty); return err }, []authz.Action{authz.TableCommit}},
+		"load":            {func() error { _, err := k.Load(kit.At("db", "t"), loadAll); return err }, []authz.Action{authz.TableGetMetadata}},
+		"child namespace": {func() error { return createNamespace(k, nil, "db", "x") }, []authz.Action{authz.NamespaceCreateNamespace}},
+		"namespace":       {func() error { return createNamespace(k, nil, "db2") }, []authz.Action{authz.WarehouseCreateNamespace}},
+		"overwrite": {func() error {
+			_, err := register(k, "t", table.Pointer, true)
+			return err
+		}, []authz.Action{authz.NamespaceCreateTable, authz.TableDrop}},
+		"rename": {func() error {
+			return k.Commands.RenameTable(ctx, k.Call(), commands.RenameTable{Warehouse: k.Warehouse, Source: kit.At("db", "t"), Destination: kit.At("db", "t")})
+		}, []authz.Action{authz.TableRename, authz.NamespaceCreateTable}},
+	} {
+		before := len(recorder.Actions())
+		if err := c.run(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := recorder.Actions()[before:]; !slices.Equal(got, c.want) {
+			t.Errorf("%s asks for %v, want %v", name, got, c.want)
+		}
+	}
+	for _, q := range recorder.Questions() {
+		if q.Facts.Entity == "table" && (q.Facts.Object.IsNil() || len(q.Facts.Ancestors) < 4) {
+			t.Errorf("asked without an object or its ancestors: %+v", q.Facts)
+		}
+	}
+}
