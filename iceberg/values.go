@@ -173,6 +173,3 @@ func (c *cursor) stringMap(member string, lenient bool) []property {
 	}
 	return list
 }
-
-// object of a raw value: whether it is one.
-func isObject(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
