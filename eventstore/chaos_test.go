@@ -103,13 +103,7 @@ func chaos(t *testing.T, plan []script) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a frozen holder is gone", func(ctx context.Context) (bool, error) {
-		q := f.Sequencer()
-		defer q.Close()
-		worked, err := q.turn(ctx, true)
-		h, headErr := f.Head(ctx)
-		return !worked && h.Seen == h.LastDrawn && len(h.Holes) == 0, errors.Join(err, headErr)
-	})
+	f.settle(t)
 
 	log := f.all(t)
 	if err := replay(log); err != nil {

@@ -98,7 +98,7 @@ func TestEpochForgetsTheCandidate(t *testing.T) {
 	b.forgeHistory(t)
 	roundOf(t, q)
 	commitTx(t, slow)
-	b.drain(t)
+	b.settle(t)
 	if log := b.all(t); len(log) != 4 {
 		t.Errorf("%d entries, want 4: the slow commit was dropped", len(log))
 	}
@@ -151,7 +151,7 @@ func TestPromotedStandbyOpensAnEpoch(t *testing.T) {
 	}
 	after := &bundle{db: db, Store: store}
 	after.append(t, change(stream, 3))
-	after.drain(t)
+	after.settle(t)
 	log := after.all(t)
 	if len(log) != 5 {
 		t.Fatalf("%d entries", len(log))

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -102,6 +103,20 @@ func (b *bundle) drain(t testing.TB) {
 			return
 		}
 	}
+}
+
+// settle sequences until every number that was drawn is numbered or proved
+// dead. The proof may have to wait for transactions of other tests, for
+// databases of one cluster share their transaction ids.
+func (b *bundle) settle(t testing.TB) {
+	t.Helper()
+	q := b.Sequencer()
+	defer q.Close()
+	until(t, "the log is settled", func(ctx context.Context) (bool, error) {
+		_, err := q.turn(ctx, true)
+		h, headErr := b.Head(ctx)
+		return h.Seen == h.LastDrawn && len(h.Holes) == 0, errors.Join(err, headErr)
+	})
 }
 
 // all reads the whole log.
