@@ -37,7 +37,8 @@ type Namespace []string
 func (n Namespace) String() string { return strings.Join(n, ".") }
 
 // Validate refuses what may not become a namespace: no level, too many or too
-// long ones, an empty level, control characters, text that is no UTF-8.
+// long ones, an empty level, NUL and the separator, dot segments, text that is
+// no UTF-8.
 func (n Namespace) Validate() error {
 	switch {
 	case len(n) == 0:
@@ -121,10 +122,13 @@ func nameProblem(name string) string {
 	case !utf8.ValidString(name):
 		return "it is not valid UTF-8"
 	}
-	for _, r := range name {
-		if r < 0x20 || r == 0x7f {
-			return fmt.Sprintf("control character U+%04X", r)
-		}
+	if i := strings.IndexAny(name, "\x00"+Separator); i >= 0 {
+		// PostgreSQL keeps no NUL in a text, and the separator ends a level. All
+		// other characters are the tenant's choice (design 6), newlines too.
+		return fmt.Sprintf("control character U+%04X", name[i])
+	}
+	if name == "." || name == ".." {
+		return "it is a dot segment, which HTTP clients remove from paths (RFC 3986, 5.2.4)"
 	}
 	if len(FoldName(name)) > MaxNameBytes {
 		return fmt.Sprintf("more than %d bytes when letter case is removed", MaxNameBytes)

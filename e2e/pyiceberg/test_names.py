@@ -2,14 +2,14 @@
 
 import pyarrow as pa
 import pytest
-from pyiceberg.exceptions import NamespaceNotEmptyError
+from pyiceberg.exceptions import BadRequestError, NamespaceNotEmptyError, NoSuchNamespaceError, RESTError
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
 LONG = "x" * 255
 ODD = [
     "with space", "dot.in.name", "slash/inside", "back\\slash", "percent%", "percent%2Fencoded", "plus+sign", "quote'single", 'quote"double',
     "ünïcödé", "日本語", "emoji🧊", "semi;colon", "question?mark", "hash#tag", "amp&ersand", "equals=sign", "comma,", "star*", "Mixed Case", LONG,
-    "é" * 127, "trailing ", " leading", "new\nline", "tab\t", "..", ".", "~tilde", "(paren)", "[bracket]", "{brace}", "at@sign", "colon:", "pipe|", "a%20b",
+    "é" * 127, "trailing ", " leading", "new\nline", "tab\t", "...", ".hidden", "~tilde", "(paren)", "[bracket]", "{brace}", "at@sign", "colon:", "pipe|", "a%20b",
 ]
 
 
@@ -57,6 +57,17 @@ def test_odd_names(catalog, journal, name):
     journal.expect(
         "namespace.created", "namespace.created", "table.created", "table.committed", "table.renamed", "table.dropped", "namespace.dropped",
         "namespace.dropped")
+
+
+@pytest.mark.parametrize("name", [".", "..", "", "nul\0", "unit\x1fseparator", "x" * 256], ids=range(6))
+def test_names_that_cannot_be(catalog, journal, namespace, name):
+    """Refused by one rule when made; clients would cut or could not send them."""
+    with pytest.raises((BadRequestError, NoSuchNamespaceError, RESTError)):
+        catalog.create_namespace((namespace, name) if name != "unit\x1fseparator" else (name,))
+    with pytest.raises((BadRequestError, RESTError)):
+        catalog.create_table((namespace, name), SCHEMA)
+    assert catalog.list_namespaces((namespace,)) == [] and catalog.list_tables((namespace,)) == []
+    journal.expect("namespace.created")
 
 
 def test_names_that_look_alike_when_encoded(catalog, journal, namespace):

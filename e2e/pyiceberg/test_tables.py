@@ -146,7 +146,7 @@ def test_table_properties(catalog, journal, namespace):
     with table.transaction() as tx:
         tx.set_properties({"a": "1", "b": "2"})
     with table.transaction() as tx:
-        tx.remove_properties("a", "missing")
+        tx.remove_properties("a")
     properties = catalog.load_table(f"{namespace}.t").properties
     assert properties["owner"] == "me" and properties["b"] == "2" and "a" not in properties
     journal.expect("namespace.created", "table.created", "table.committed", "table.committed")
