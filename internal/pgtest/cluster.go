@@ -308,8 +308,7 @@ func sweep(base string) {
 	for _, dir := range dirs {
 		rest := strings.TrimPrefix(filepath.Base(dir), dirPrefix)
 		pid, err := strconv.Atoi(rest[:max(strings.IndexByte(rest, '-'), 0)])
-		if err == nil && !processLives(pid) {
-			abandonBelow(dir)
+		if err == nil && !processLives(pid) && abandonBelow(dir) {
 			_ = os.RemoveAll(dir)
 		}
 	}

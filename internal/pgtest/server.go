@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,12 +74,20 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// abandonBelow stops the clusters in a folder and right below it.
-func abandonBelow(dir string) {
+// abandonBelow stops the clusters in a folder and right below it. It reports
+// whether none is in use: the lock tells, where a process id may belong to
+// another container.
+func abandonBelow(dir string) bool {
+	free := true
 	locks, _ := filepath.Glob(filepath.Join(dir, "*", "lock"))
 	for _, lock := range append(locks, filepath.Join(dir, "lock")) {
-		if _, err := os.Stat(lock); err == nil {
-			_ = postgres.Abandon(filepath.Dir(lock))
+		if _, err := os.Stat(lock); err != nil {
+			continue
+		}
+		var inUse *postgres.InUseError
+		if errors.As(postgres.Abandon(filepath.Dir(lock)), &inUse) {
+			free = false
 		}
 	}
+	return free
 }

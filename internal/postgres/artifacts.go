@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 )
 
@@ -65,3 +66,14 @@ func (a artifact) path() string {
 
 // folder is the name of the unpacked tree in the cache.
 func (a artifact) folder() string { return "postgres-" + a.version + "-" + a.platform }
+
+// Coordinates names the archive of a major version for this machine as Maven
+// does, group:artifact:version: for people behind a company's mirror, whose
+// Maven knows the way. A jar in Maven's local repository is found by [Find].
+func Coordinates(major string) (string, error) {
+	a, err := pinned(major, runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		return "", err
+	}
+	return "io.zonky.test.postgres:embedded-postgres-binaries-" + a.platform + ":" + a.version, nil
+}

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // mayEnter reports whether the account has the execute bit on a folder.
@@ -111,12 +109,4 @@ func psChildren(pid int) []int {
 		}
 	}
 	return pids
-}
-
-// removeSegment removes a System V shared memory segment, if nobody uses it.
-func removeSegment(id int) {
-	var info unix.SysvShmDesc
-	if _, err := unix.SysvShmCtl(id, unix.IPC_STAT, &info); err == nil && info.Nattch == 0 {
-		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-	}
 }

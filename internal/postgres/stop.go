@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -87,9 +88,12 @@ func (s *Server) Restart(ctx context.Context) error {
 }
 
 // Abandon stops what still runs in a data folder that nobody owns any more and
-// removes the folder. It does nothing to one that is in use.
+// removes the folder. For one that is in use it returns an [InUseError].
 func Abandon(dir string) error {
 	lock, err := lockFile(filepath.Join(dir, "lock"), false)
+	if errors.Is(err, errLocked) {
+		return &InUseError{Dir: dir, PID: lockHolder(dir)}
+	}
 	if err != nil {
 		return err
 	}
