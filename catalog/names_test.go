@@ -13,7 +13,7 @@ import (
 func TestNamesThatMayExist(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"a", "A b", "a.b", "a/b", "..", "%2F", "a+b", `"quoted"`, "'", "münchen", "数据", "🦆", strings.Repeat("n", 255), "a\u00a0b", "system",
+		"a", "A b", "a.b", "a/b", "...", "a\nb", "\x7f", "%2F", "a+b", `"quoted"`, "'", "münchen", "数据", "🦆", strings.Repeat("n", 255), "a\u00a0b", "system",
 	} {
 		if err := catalog.ValidateName("table", name); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -27,14 +27,14 @@ func TestNamesThatMayExist(t *testing.T) {
 func TestNamesThatMayNot(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"", "a\x00", "a\x1fb", "a\nb", "\x7f", "\xff", "a\xc3", strings.Repeat("n", 256), strings.Repeat("ä", 128),
+		"", "a\x00", "a\x1fb", ".", "..", "\xff", "a\xc3", strings.Repeat("n", 256), strings.Repeat("ä", 128),
 		strings.Repeat("Ⱥ", 127), // 254 bytes, 381 when folded
 	} {
 		err := catalog.ValidateName("table", name)
 		if catalog.KindOf(err) != catalog.BadRequest {
 			t.Errorf("%q: %v", name, err)
 		}
-		if err != nil && name != "" && strings.Contains(err.Error(), name) {
+		if err != nil && len(name) > 2 && strings.Contains(err.Error(), name) {
 			t.Errorf("%q is repeated in %q", name, err)
 		}
 		if catalog.Addressable(name) {

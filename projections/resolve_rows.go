@@ -73,8 +73,9 @@ func (r *SharedResolver) arguments(calls [][]Query) *arguments {
 }
 
 // unknown stands for a name that cannot exist: one that cannot even be sent
-// would fail the statement of everybody. No folded name holds it.
-const unknown = "\x01"
+// would fail the statement of everybody. No name and no path is the bare
+// separator.
+const unknown = catalog.Separator
 
 func foldKnown(name string) string {
 	if name == "" {

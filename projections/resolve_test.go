@@ -116,7 +116,7 @@ func TestResolveTellsWhatIsThere(t *testing.T) {
 			t.Errorf("%+v: %+v", q, f)
 		}
 	}
-	for _, name := range []string{"other", "", "a\x00b", "\xff", strings.Repeat("x", 70000)} {
+	for _, name := range []string{"other", "", "\x1f", "a\x00b", "\xff", strings.Repeat("x", 70000)} {
 		if f := w.resolve(r, projections.Query{Warehouse: wh.id, Namespace: []string{"top", "in.ner"}, Name: name}); f.Table.Exists || !f.Namespace.Exists {
 			t.Errorf("name %.10q: %+v", name, f)
 		}
