@@ -235,7 +235,7 @@ func TestExplicitNullsAreAbsent(t *testing.T) {
 // oddNames are names that differ only in how they are written, and names that
 // a router or a proxy likes to touch.
 var oddNames = []string{
-	"foo/bar", "foo%2Fbar", "foo%252Fbar", "foo bar", "foo+bar", "foo%20bar", "a.b", ".", "..", "%", "%1F", "a%1Fb", "100%",
+	"foo/bar", "foo%2Fbar", "foo%252Fbar", "foo bar", "foo+bar", "foo%20bar", "a.b", "...", ".a", "line\nbreak", "tab\there", " both ends ", "%", "%1F", "a%1Fb", "100%",
 	`quo"te`, "it's", "ünï/cødé", "日本語", "a?b", "a#b", "a&b=c", "semi;colon", "back\\slash", "{curly}", "<angle>", "tables", "namespaces",
 	strings.Repeat("x", 255), strings.Repeat("é", 127),
 }
@@ -272,6 +272,12 @@ func TestOddNamesAreDistinctAndFoundInEverySpelling(t *testing.T) {
 	slices.Sort(want)
 	if got := names(t, s.do("GET", tables, "")); !slices.Equal(got, want) {
 		t.Errorf("list %q", got)
+	}
+	// Clients take dot segments out of a path before they send it.
+	for _, name := range []string{".", ".."} {
+		refused(t, s.do("POST", tables, create(name)), 400, "BadRequestException")
+		refused(t, s.do("GET", tables+"/"+name, ""), 404, "NoSuchTableException")
+		refused(t, s.do("GET", tables+"/"+strings.ReplaceAll(name, ".", "%2E"), ""), 404, "NoSuchTableException")
 	}
 	refused(t, s.do("GET", tables+"/foo/bar", ""), 404, "BadRequestException")
 	refused(t, s.do("GET", tables+"/foo%20", ""), 404, "NoSuchTableException")

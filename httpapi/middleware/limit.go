@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
@@ -23,12 +25,29 @@ func Limit(maxBody int64, timeout time.Duration, render Renderer) Middleware {
 			ctx, cancel := context.WithTimeout(r.Context(), timeout)
 			defer cancel()
 			if r.ContentLength != 0 {
-				r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-				defer interruptReads(ctx, w)()
+				end := sync.OnceFunc(interruptReads(ctx, w))
+				defer end()
+				r.Body = &body{http.MaxBytesReader(w, r.Body, maxBody), end}
 			}
 			next.ServeHTTP(w, r.WithContext(ctx))
 		})
 	}
+}
+
+// body tells when all of it was read. From then on the connection must not be
+// disturbed: net/http listens on it for a client that goes away, and would take
+// an expired deadline for one, although the answer to a commit is still due.
+type body struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
 }
 
 // interruptReads makes reads of the body fail once ctx has expired. The
