@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // fileStore is the store of one profile of local files.
@@ -69,7 +70,11 @@ func (s *fileStore) Key(ctx context.Context, location string) (Key, error) {
 		return "", fileError("resolve", location, err)
 	}
 	defer at.close()
-	return s.key(at), nil
+	key := s.key(at)
+	if len(key) > MaxLocation || !utf8.ValidString(string(key)) {
+		return "", fileError("resolve", location, fail(ErrInvalid, "it leads to a place of more than %d bytes or not in UTF-8", MaxLocation))
+	}
+	return key, nil
 }
 
 func (s *fileStore) key(at *place) Key {

@@ -2,10 +2,7 @@ package storage
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-	"unicode/utf8"
 )
 
 // Objects reads, writes, lists and deletes objects. A location is a full text
@@ -61,7 +58,9 @@ type Store interface {
 	Locate(location string) (Location, error)
 	// Key returns the canonical claim key of the folder at a location, which
 	// need not exist: links on the way are resolved, so that two spellings of
-	// one place give one key.
+	// one place give one key. What they lead to must be UTF-8 of at most
+	// [MaxLocation] bytes, else the error is [ErrInvalid]. That a key is not
+	// the root's is for the caller to see to.
 	Key(ctx context.Context, location string) (Key, error)
 	// Scoped returns the objects below the claims; see [Scope].
 	Scoped(claims []Key) Objects
@@ -72,34 +71,3 @@ type Store interface {
 // one, else it fails with [ErrOutside] and touches nothing. Without claims
 // everything is refused.
 func Scope(store Store, claims []Key) Objects { return store.Scoped(claims) }
-
-// Claim returns what an object that shall live at a location writes down: the
-// canonical location and the key to claim. The location must be claimable and
-// lie below the profile's root, not be it.
-func Claim(ctx context.Context, store Store, location string) (Location, Key, error) {
-	l, err := store.Locate(location)
-	if err != nil {
-		return Location{}, "", err
-	}
-	if err := l.Claimable(); err != nil {
-		return Location{}, "", err
-	}
-	key, err := store.Key(ctx, location)
-	if err != nil {
-		return Location{}, "", err
-	}
-	base, err := store.Key(ctx, store.Profile().Root().String())
-	if err != nil {
-		return Location{}, "", err
-	}
-	refused := func(kind, cause error) (Location, Key, error) {
-		return Location{}, "", &Error{Op: "claim", Location: location, Kind: kind, Cause: cause}
-	}
-	switch {
-	case key == base:
-		return refused(ErrOutside, errors.New("it is the root of the warehouse"))
-	case len(key) > MaxLocation || !utf8.ValidString(string(key)):
-		return refused(ErrInvalid, fmt.Errorf("what it leads to is longer than %d bytes or not UTF-8", MaxLocation))
-	}
-	return l, key, nil
-}

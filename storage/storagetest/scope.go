@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/icecore-catalog/icecore/storage"
@@ -93,11 +94,10 @@ func keys(t *testing.T, h Harness) {
 			t.Errorf("the root's key %q does not contain %q", root, a)
 		}
 	}
-	if _, k, err := storage.Claim(t.Context(), h.Store, h.at("ns/t")); err != nil || k != before {
-		t.Errorf("Claim gives %q, %v", k, err)
+	for _, path := range []string{"bad\xff", strings.Repeat("long/", 300) + "x"} {
+		_, err := h.Store.Key(t.Context(), h.at(path))
+		wantError(t, "Key of what no database key can hold", err, storage.ErrInvalid)
 	}
-	_, _, err := storage.Claim(t.Context(), h.Store, h.Store.Profile().Root().String()+"/")
-	wantError(t, "Claim of the root", err, storage.ErrOutside)
 }
 
 func outside(t *testing.T, h Harness) {
@@ -108,8 +108,6 @@ func outside(t *testing.T, h Harness) {
 		wantError(t, "Locate "+location, err, storage.ErrOutside)
 		_, err = h.Store.Key(t.Context(), location)
 		wantError(t, "Key "+location, err, storage.ErrOutside)
-		_, _, err = storage.Claim(t.Context(), h.Store, location)
-		wantError(t, "Claim "+location, err, storage.ErrOutside)
 	}
 }
 
