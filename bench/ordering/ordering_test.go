@@ -115,7 +115,7 @@ func measure(t *testing.T, name string, snapshot bool, d time.Duration) result {
 	t.Helper()
 	var options []pgtest.Option
 	if os.Getenv("ICECORE_BENCH") != "" {
-		options = append(options, pgtest.Durable()) // with fsync, which is what commits wait for
+		options = append(options, pgtest.OnDisk()) // with fsync, which is what commits wait for
 	}
 	db := pgtest.New(t, append(options, pgtest.Conns(writers+4))...)
 	if _, err := db.Owner.Exec(t.Context(), schemaSQL); err != nil {

@@ -284,7 +284,7 @@ func tempDir(kind string) (string, error) {
 	return newDir(base, kind)
 }
 
-// diskDir is tempDir on a disk, whose fsync is real.
+// diskDir is tempDir on a disk.
 func diskDir(kind string) (string, error) { return newDir(os.TempDir(), kind) }
 
 func newDir(base, kind string) (string, error) {

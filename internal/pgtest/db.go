@@ -44,14 +44,21 @@ type options struct {
 	conns   int32
 	durable bool
 	empty   bool
+	onDisk  bool
 }
 
 // Conns sets the size of the App pool; it is 8 by default.
 func Conns(n int) Option { return func(o *options) { o.conns = int32(n) } }
 
-// Durable puts the database into a cluster of its own, on a disk, with fsync
-// and all else that keeps data. It takes about a second more.
+// Durable puts the database into a cluster of its own with PostgreSQL's default
+// settings: fsync and all else that keeps data, as [postgres.CheckSettings]
+// wants it, and a server that the test may kill ([DB.Server]). It takes about
+// half a second more.
 func Durable() Option { return func(o *options) { o.durable = true } }
+
+// OnDisk is [Durable] on a disk, where fsync takes its real time: for
+// measurements.
+func OnDisk() Option { return func(o *options) { o.durable, o.onDisk = true, true } }
 
 // Empty leaves the database without any migration, for tests of those.
 func Empty() Option { return func(o *options) { o.empty = true } }
@@ -66,7 +73,11 @@ func New(t testing.TB, opts ...Option) *DB {
 	}
 	var c *cluster
 	if o.durable {
-		c = ownCluster(t)
+		place := tempDir
+		if o.onDisk {
+			place = diskDir
+		}
+		c = ownCluster(t, place)
 	} else {
 		c = theCluster(t)
 	}
@@ -87,11 +98,11 @@ func New(t testing.TB, opts ...Option) *DB {
 }
 
 // ownCluster starts a durable cluster for one test.
-func ownCluster(t testing.TB) *cluster {
+func ownCluster(t testing.TB, place func(kind string) (string, error)) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
-	c, err := openOwn(ctx, serverIn(t, diskDir))
+	c, err := openOwn(ctx, serverIn(t, place))
 	if err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}

@@ -329,6 +329,7 @@ func TestABusyPortIsReplaced(t *testing.T) {
 func TestAFailedStartTellsTheServersWords(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(pgtest.Dir(t), "data")
+	pgtest.Seed(t, dir)
 	o := postgres.Options{Binaries: pgtest.Binaries(t), Dir: dir, NoSync: true, Settings: map[string]string{"shared_buffers": "much"}}
 	_, err := postgres.Start(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "shared_buffers") {
