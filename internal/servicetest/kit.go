@@ -42,6 +42,8 @@ type Setup struct {
 	Share *Kit
 	// Opener may stand before the stores of warehouses.
 	Opener func(*storage.Stores) Opener
+	// Flights, if set, counts the round trips to PostgreSQL.
+	Flights *Flights
 	// NoSaver keeps documents out of the database's cache.
 	NoSaver bool
 }
@@ -92,6 +94,9 @@ func New(t testing.TB, setup Setup) *Kit {
 		if err := os.MkdirAll(k.Root, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if setup.Flights != nil {
+		k.Pool = setup.Flights.pool(t, k.Pool)
 	}
 	var err error
 	k.Store, err = eventstore.New(t.Context(), eventstore.Config{
@@ -303,4 +308,9 @@ func Files(t testing.TB, folder string) []string {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// TableQuery asks for a table in a namespace of one level.
+func TableQuery(k *Kit, namespace, name string) projections.Query {
+	return projections.Query{Warehouse: k.Warehouse, Namespace: []string{namespace}, Name: name}
 }

@@ -1,0 +1,9 @@
+package queries_test
+
+import (
+	"testing"
+
+	"github.com/icecore-catalog/icecore/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
