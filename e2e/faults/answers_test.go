@@ -30,7 +30,7 @@ func breakOnce(p *faultproxy.Proxy, fate faultproxy.Fate) {
 func TestCommitAnswerIsLostOrLate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.env = append(r.env, "ICECORE_REQUEST_TIMEOUT=2s", "ICECORE_BURN_TIMEOUT=1s")
+	r.env = append(r.env, "ICECORE_REQUEST_TIMEOUT=1s", "ICECORE_APPEND_TIMEOUT=2s", "ICECORE_BURN_TIMEOUT=1s")
 	server := r.serve("")
 	server.rest.setUp(t, r.files, 1)
 	books := newLoad(1)

@@ -153,3 +153,40 @@ func TestHandlersSeeTheDeadline(t *testing.T) {
 		t.Errorf("context ended with %v", cause)
 	}
 }
+
+// A commit that was sent to the database is waited for beyond the deadline
+// (law 3): the client must get its answer, and keep its connection.
+func TestAnswerAfterTheDeadlineArrives(t *testing.T) {
+	t.Parallel()
+	aborted := make(chan bool, 2)
+	// The outer context ends only when net/http takes the client for gone.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		late := Limit(1<<20, 20*time.Millisecond, nil)(http.HandlerFunc(func(w http.ResponseWriter, inner *http.Request) {
+			_, _ = io.Copy(io.Discard, inner.Body)
+			<-inner.Context().Done()
+			select {
+			case <-r.Context().Done():
+				aborted <- true
+			case <-time.After(50 * time.Millisecond): // long enough for a background read to fail
+				aborted <- false
+			}
+			_, _ = io.WriteString(w, "done")
+		}))
+		late.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	for range 2 {
+		response, err := server.Client().Post(server.URL, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || string(answer) != "done" {
+			t.Fatalf("the answer is %q, %v", answer, err)
+		}
+		if <-aborted {
+			t.Fatal("the client was taken for gone when the deadline passed")
+		}
+	}
+}

@@ -71,7 +71,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Clock: now, IDs: s.ids, Projectors: projections.Inline(),
 		Observer: metrics.LogObserver(log), Logger: log,
 		SigningKey: c.Log.CheckpointKey.Reveal(), VerifierKeys: c.Log.CheckpointVerifiers,
-		BurnTimeout: c.Database.BurnTimeout, PartitionSize: c.Log.PartitionSize,
+		AppendTimeout: c.Database.AppendTimeout, BurnTimeout: c.Database.BurnTimeout, PartitionSize: c.Log.PartitionSize,
 	})
 	if err != nil {
 		return nil, err
