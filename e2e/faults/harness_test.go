@@ -22,7 +22,6 @@ import (
 // fault proxy before it, and icecore serve processes behind the proxy.
 type rig struct {
 	t        *testing.T
-	binary   string
 	database *postgres.Server
 	proxy    *faultproxy.Proxy
 	files    string // root of the warehouse
@@ -32,7 +31,6 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	binary := icecoreBinary(t)
 	folder := reachableFolder(t)
 	binaries, err := postgres.Find(t.Context(), postgres.FindOptions{Major: os.Getenv("ICECORE_TEST_PG")})
 	if err != nil {
@@ -59,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, binary: binary, database: database, proxy: proxy, files: filepath.Join(folder, "warehouse"), output: output}
+	r := &rig{t: t, database: database, proxy: proxy, files: filepath.Join(folder, "warehouse"), output: output}
 	if err := os.MkdirAll(r.files, 0o755); err != nil { //nolint:gosec // the warehouse
 		t.Fatal(err)
 	}
@@ -81,18 +79,28 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// icecoreBinary builds the program once for the package's run.
-func icecoreBinary(t *testing.T) string {
-	t.Helper()
-	if given := os.Getenv("ICECORE_BIN"); given != "" {
-		return given
+// binary is the program under test: ICECORE_BIN, or built by TestMain.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if binary = os.Getenv("ICECORE_BIN"); binary != "" {
+		return m.Run()
 	}
-	binary := filepath.Join(t.TempDir(), "icecore")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/icecore-catalog/icecore/cmd/icecore")
+	folder, err := os.MkdirTemp("", "icecore-faults-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // temporary
+	binary = filepath.Join(folder, "icecore")
+	build := exec.Command("go", "build", "-o", binary, "github.com/icecore-catalog/icecore/cmd/icecore") //nolint:gosec,noctx // our own program
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
 	}
-	return binary
+	return m.Run()
 }
 
 // reachableFolder is a temporary folder that the database's own user can
@@ -114,7 +122,7 @@ func reachableFolder(t *testing.T) string {
 // output.
 func (r *rig) command(args ...string) []byte {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), r.binary, args...) //nolint:gosec // our own binary
+	cmd := exec.CommandContext(r.t.Context(), binary, args...) //nolint:gosec // our own binary
 	cmd.Env = r.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -156,7 +164,7 @@ func (r *rig) serve(addr string) *instance {
 		_ = l.Close()
 	}
 	i := &instance{rig: r, addr: addr, rest: newREST(addr)}
-	i.cmd = exec.Command(r.binary, "serve") //nolint:gosec,noctx // killed by the tests themselves
+	i.cmd = exec.Command(binary, "serve") //nolint:gosec,noctx // killed by the tests themselves
 	i.cmd.Env = append(append([]string{}, r.env...), "ICECORE_LISTEN="+addr)
 	for _, v := range r.env {
 		if url, ok := strings.CutPrefix(v, "SERVE_URL="); ok {
