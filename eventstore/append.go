@@ -59,16 +59,17 @@ func (c *Commit) receipt(seq int64) Receipt {
 	return Receipt{CommitID: c.ID, AppendSeq: seq, Records: slices.Clone(c.Records)}
 }
 
-// errNotSent wraps errors before the first byte of a batch.
-type errNotSent struct{ error }
+// notSentError wraps errors before the first byte of a batch.
+type notSentError struct{ cause error }
 
-func (e errNotSent) Unwrap() error { return e.error }
+func (e *notSentError) Error() string { return e.cause.Error() }
+func (e *notSentError) Unwrap() error { return e.cause }
 
 // send runs the batch and returns the commit's number, or the step that failed.
 func (s *Store) send(ctx context.Context, batch *pgx.Batch, steps []step) (int64, step, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return 0, step{}, errNotSent{err}
+		return 0, step{}, &notSentError{err}
 	}
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.appendTimeout)

@@ -153,8 +153,8 @@ func TestLeafDependsOnEveryAttribute(t *testing.T) {
 // RFC 8785 and jsonb would read this id as a double and lose its last digits.
 func TestLeafKeepsLargeNumbersApart(t *testing.T) {
 	t.Parallel()
-	a, b := record(testIDs.New(), "committed"), Record{}
-	b = a
+	a := record(testIDs.New(), "committed")
+	b := a
 	a.Data, b.Data = []byte(`{"snapshot-id":3051729675574597004}`), []byte(`{"snapshot-id":3051729675574597000}`)
 	if Leaf(&a) == Leaf(&b) {
 		t.Error("two snapshot ids share a leaf")

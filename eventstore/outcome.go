@@ -17,11 +17,11 @@ import (
 type Outcome string
 
 const (
-	// Committed: it happened.
+	// Committed means that it happened.
 	Committed Outcome = "committed"
-	// Aborted: its id was burned; it did not happen and never will.
+	// Aborted means that its id was burned; it did not happen and never will.
 	Aborted Outcome = "aborted"
-	// Absent: nobody used or burned the id so far. This proves nothing: the
+	// Absent means that nobody used or burned the id so far. This proves nothing: the
 	// commit may be under way (law 3). Use [Store.Burn] to settle it.
 	Absent Outcome = ""
 )
@@ -75,7 +75,7 @@ func (s *Store) burnOnce(ctx context.Context, commit ids.ID) (Outcome, error) {
 	if err != nil {
 		return Absent, err
 	}
-	defer closeConn(conn)
+	defer closeConn(ctx, conn)
 	// Its own transaction: when this answer is lost too, the next try finds the
 	// row or inserts it.
 	tag, err := conn.Exec(ctx, sqlBurn, pgID(commit))
@@ -93,8 +93,8 @@ func (s *Store) burnOnce(ctx context.Context, commit ids.ID) (Outcome, error) {
 }
 
 // closeConn ends a connection without waiting for a server that may be gone.
-func closeConn(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+func closeConn(ctx context.Context, conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = conn.Close(ctx)
 }
@@ -102,7 +102,7 @@ func closeConn(conn *pgx.Conn) {
 // explain turns the failure of a batch into what the caller may know: nothing
 // happened and why, it happened after all, or unknown.
 func (s *Store) explain(ctx context.Context, c *Commit, failed step, cause error) (Receipt, error) {
-	var unsent errNotSent
+	var unsent *notSentError
 	if errors.As(cause, &unsent) || pgconn.SafeToRetry(cause) {
 		return Receipt{}, &BusyError{Cause: cause}
 	}

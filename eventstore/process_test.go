@@ -73,7 +73,7 @@ func startHelper(t testing.TB, db *pgtest.DB, first string, env ...string) *proc
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(self)} //nolint:noctx // ended by the test, also when its context is over
+	p := &process{cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), append(env, helperURL+"="+db.URL(pgtest.RoleApp))...)
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -2,7 +2,6 @@ package eventstore
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -163,12 +162,4 @@ func scanStored(rows pgx.Rows) (stored, error) {
 		return stored{}, fmt.Errorf("event %s has a data hash of %d bytes", r.ID, len(hash))
 	}
 	return r, nil
-}
-
-// verifyLeaf recomputes the leaf from what is stored.
-func (e *Entry) verifyLeaf() bool {
-	if !e.Erased && sha256.Sum256(e.Data) != e.dataSHA256 {
-		return false
-	}
-	return leafOf(&e.Record, e.dataSHA256) == e.Leaf
 }

@@ -46,7 +46,7 @@ func (s *Store) Sequencer() *Sequencer { return &Sequencer{store: s} }
 // Run sequences until ctx ends and then returns nil. Failures of the database
 // are reported to the observer and tried again.
 func (q *Sequencer) Run(ctx context.Context) error {
-	defer q.Close()
+	defer q.close(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	look := true // a peek is worth it: nobody told us of work
@@ -68,7 +68,7 @@ func (q *Sequencer) Run(ctx context.Context) error {
 			failures++
 			q.failed(err)
 			wait = min(time.Duration(failures)*100*time.Millisecond, time.Second)
-			q.Close()
+			q.close(ctx)
 		case worked:
 			failures, wait, look = 0, 0, false // more may have come meanwhile
 		default:
@@ -91,9 +91,11 @@ func (q *Sequencer) failed(err error) {
 }
 
 // Close ends the sequencer's connection; the next round makes a new one.
-func (q *Sequencer) Close() {
+func (q *Sequencer) Close() { q.close(context.Background()) }
+
+func (q *Sequencer) close(ctx context.Context) {
 	if q.conn != nil {
-		closeConn(q.conn)
+		closeConn(ctx, q.conn)
 		q.conn = nil
 	}
 }
@@ -209,24 +211,21 @@ func (q *Sequencer) ensurePartitions(ctx context.Context, spare int) error {
 
 // locked is the head row as a round holds it.
 type locked struct {
-	logID            ids.ID
-	size             int64
-	place            place
-	epoch            int64
-	system           *int64
-	timeline         pgtype.Text
-	frontier         frontier
-	root             []byte
-	logtime          time.Time
-	state, reason    string
-	haltedAt         int64
-	own              uint64 // this transaction's id, taken after last was read
-	last             int64  // highest number drawn
-	nowSystem        int64
-	nowTimeline      string
-	previousRoot     [32]byte
-	previousSize     int64
-	previousTimeline string
+	logID         ids.ID
+	size          int64
+	place         place
+	epoch         int64
+	system        *int64
+	timeline      pgtype.Text
+	frontier      frontier
+	root          []byte
+	logtime       time.Time
+	state, reason string
+	haltedAt      int64
+	own           uint64 // this transaction's id, taken after last was read
+	last          int64  // highest number drawn
+	nowSystem     int64
+	nowTimeline   string
 }
 
 // done is a committed round.
@@ -246,7 +245,7 @@ func (q *Sequencer) round(ctx context.Context) (_ *done, err error) {
 	}
 	defer func() {
 		if rollbackErr := tx.Rollback(context.WithoutCancel(ctx)); rollbackErr != nil && !errors.Is(rollbackErr, pgx.ErrTxClosed) {
-			q.Close()
+			q.close(ctx)
 		}
 	}()
 
@@ -458,7 +457,8 @@ func (q *Sequencer) number(ctx context.Context, tx pgx.Tx, h *locked, take []uni
 			events, streams = append(events, pgID(r.ID)), append(streams, pgID(r.Stream))
 			versions, leaves = append(versions, r.Version), append(leaves, leaf[:])
 			for _, n := range h.frontier.add(leaf) {
-				levels, indexes, hashes = append(levels, int16(n.level)), append(indexes, n.index), append(hashes, n.hash[:])
+				levels = append(levels, int16(n.level)) //nolint:gosec // a level is below 64
+				indexes, hashes = append(indexes, n.index), append(hashes, n.hash[:])
 			}
 			h.size++
 		}

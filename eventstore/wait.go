@@ -115,7 +115,7 @@ func (s *Store) listenOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer closeConn(conn)
+	defer closeConn(ctx, conn)
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
 		return err
 	}

@@ -10,11 +10,15 @@ SELECT pg_snapshot_xmin(pg_current_snapshot()) > $5::xid8 AS proved,
        coalesce((SELECT r.decision FROM es.repair r WHERE r.append_seq = e.append_seq), '')
   FROM (SELECT 1) one
   LEFT JOIN LATERAL (
-        (SELECT * FROM es.event
+        (SELECT append_seq, ordinal, commit_size, event_id, stream_id, stream_type, version, type, data_schema,
+               occurred_at, actor, request_id, causation, commit_id, warehouse, project, data_sha256
+           FROM es.event
           WHERE append_seq > $1
           ORDER BY append_seq, ordinal LIMIT $6)
         UNION ALL
-        SELECT * FROM es.event
+        SELECT append_seq, ordinal, commit_size, event_id, stream_id, stream_type, version, type, data_schema,
+               occurred_at, actor, request_id, causation, commit_id, warehouse, project, data_sha256
+          FROM es.event
          WHERE append_seq = ANY ($2::bigint[]) AND append_seq BETWEEN $3 AND $4
        ) e ON true
  ORDER BY e.append_seq, e.ordinal
