@@ -1,33 +1,29 @@
 package commands
 
 import (
-	"bytes"
 	"encoding/json"
-	"reflect"
-	"strings"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/iceberg"
 )
 
-// addedIDs returns the ids of the snapshots that updates add, with their JSON.
-func addedIDs(updates []iceberg.Update) (list []int64, raw []json.RawMessage) {
+// addedIDs returns the ids of the snapshots that updates add.
+func addedIDs(updates []iceberg.Update) (list []int64) {
 	for _, u := range updates {
 		if u.Action() != "add-snapshot" {
 			continue
 		}
 		var wire struct {
-			Snapshot json.RawMessage `json:"snapshot"`
+			Snapshot struct {
+				ID int64 `json:"snapshot-id"`
+			} `json:"snapshot"`
 		}
-		var head struct {
-			ID int64 `json:"snapshot-id"`
-		}
-		if json.Unmarshal(u.Raw(), &wire) != nil || json.Unmarshal(wire.Snapshot, &head) != nil {
+		if json.Unmarshal(u.Raw(), &wire) != nil {
 			continue // the metadata core has refused it
 		}
-		list, raw = append(list, head.ID), append(raw, wire.Snapshot)
+		list = append(list, wire.Snapshot.ID)
 	}
-	return list, raw
+	return list
 }
 
 // summaryMembers are the members of a snapshot's summary that an event repeats:
@@ -50,9 +46,8 @@ const maxSummaryValue = 64
 
 // addedSnapshots describes the snapshots that updates added to a document.
 func addedSnapshots(m *iceberg.Metadata, updates []iceberg.Update) ([]catalog.Snapshot, error) {
-	added, _ := addedIDs(updates)
 	var list []catalog.Snapshot
-	for _, id := range added {
+	for _, id := range addedIDs(updates) {
 		s, ok := m.Snapshot(id)
 		if !ok {
 			continue // added and removed in one request
@@ -94,15 +89,8 @@ func addedSnapshots(m *iceberg.Metadata, updates []iceberg.Update) ([]catalog.Sn
 // and equal, and every ref that it sets to one of them has it as itself or an
 // ancestor.
 func happenedBefore(m *iceberg.Metadata, updates []iceberg.Update) bool {
-	added, raw := addedIDs(updates)
-	if len(added) == 0 {
+	if !iceberg.HasSnapshots(m, updates) {
 		return false
-	}
-	for i, id := range added {
-		s, ok := m.Snapshot(id)
-		if !ok || !sameSnapshot(s.Raw, raw[i]) {
-			return false
-		}
 	}
 	for _, u := range updates {
 		if u.Action() != "set-snapshot-ref" {
@@ -136,29 +124,4 @@ func isAncestor(m *iceberg.Metadata, id, of int64) bool {
 		of = s.ParentID
 	}
 	return false
-}
-
-// sameSnapshot compares two snapshots as JSON, without the members that stand
-// for absence.
-func sameSnapshot(a, b []byte) bool {
-	x, y := snapshotMembers(a), snapshotMembers(b)
-	return x != nil && reflect.DeepEqual(x, y)
-}
-
-func snapshotMembers(raw []byte) map[string]any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // ids do not fit a float
-	var m map[string]any
-	if d.Decode(&m) != nil {
-		return nil
-	}
-	for k, v := range m {
-		if n, ok := v.(json.Number); v == nil || k == "parent-snapshot-id" && ok && strings.HasPrefix(n.String(), "-") {
-			delete(m, k)
-		}
-	}
-	if s, ok := m["summary"].(map[string]any); ok && len(s) == 0 {
-		delete(m, "summary")
-	}
-	return m
 }

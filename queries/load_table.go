@@ -52,7 +52,7 @@ func (s *Service) LoadTable(ctx context.Context, actor authz.Actor, warehouse id
 	if err := s.fileIsThere(ctx, f, d.Pointer); err != nil {
 		return nil, err
 	}
-	answer.Document, err = documentOf(d, options.AcceptGzip)
+	answer.Document, err = documentOf(d, snapshots, options.AcceptGzip)
 	return answer, err
 }
 
@@ -100,7 +100,12 @@ func (s *Service) fileIsThere(ctx context.Context, f *projections.Facts, pointer
 	return nil
 }
 
-func documentOf(d *documents.Document, gzip bool) (out Document, err error) {
+func documentOf(d *documents.Document, snapshots string, gzip bool) (out Document, err error) {
+	if snapshots == "refs" {
+		if d, err = d.Refs(); err != nil {
+			return Document{}, err
+		}
+	}
 	out.plain = d.Plain()
 	if gzip {
 		out.packed, err = d.Packed()

@@ -205,3 +205,42 @@ func TestEveryInstanceReadsWhatWasWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestRefsLoadLeavesOutWhatNoRefNames(t *testing.T) {
+	t.Parallel()
+	k := kit.New(t, kit.Setup{})
+	k.Namespace("db")
+	k.Table("db", "t")
+	for i := int64(1); i <= 4; i++ {
+		if _, err := k.Commit(kit.At("db", "t"), kit.Head(i-1), kit.Append(i, i-1, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := k.Commit(kit.At("db", "t"), "", `[{"action":"set-snapshot-ref","ref-name":"old","type":"tag","snapshot-id":2}]`); err != nil {
+		t.Fatal(err)
+	}
+	for _, gzip := range []bool{false, true} {
+		got, err := k.Load(kit.At("db", "t"), queries.LoadOptions{Snapshots: "refs", AcceptGzip: gzip})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := got.Document.Plain()
+		if gzip {
+			if plain, err = got.Document.Packed().Unpack(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		doc := kit.Document(t, plain)
+		var ids []any
+		for _, s := range doc["snapshots"].([]any) {
+			ids = append(ids, s.(map[string]any)["snapshot-id"])
+		}
+		if fmt.Sprint(ids) != "[2 4]" || len(doc["snapshot-log"].([]any)) != 4 {
+			t.Errorf("snapshots %v, log %v", ids, doc["snapshot-log"])
+		}
+		all, err := k.Load(kit.At("db", "t"), queries.LoadOptions{AcceptGzip: gzip})
+		if err != nil || len(kit.Document(t, all.Document.Plain())["snapshots"].([]any)) != 4 {
+			t.Errorf("all: %v", err)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type Document struct {
 	parsed  atomic.Pointer[iceberg.Metadata]
 
 	claims atomic.Pointer[[]string]
+	refs   atomic.Pointer[Document]
 
 	cache *Cache // nil for a document that no cache keeps
 	cost  int64  // guarded by cache.mu
@@ -70,6 +71,30 @@ func (d *Document) Metadata() (*iceberg.Metadata, error) {
 	d.parsed.Store(m)
 	d.cache.grow(d, overlayCost(m))
 	return m, nil
+}
+
+// Refs returns the document with those snapshots only that a branch or tag
+// names (loadTable with snapshots=refs), made on first need and kept. It is
+// the document itself if every snapshot is named.
+func (d *Document) Refs() (*Document, error) {
+	if r := d.refs.Load(); r != nil {
+		return r, nil
+	}
+	m, err := d.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	r := d
+	if plain := m.RefsOnly(); len(plain) != len(d.plain) {
+		r = New(d.Object, d.Mark, d.Pointer, plain)
+	}
+	if d.refs.CompareAndSwap(nil, r) {
+		if r != d {
+			d.cache.grow(d, int64(len(r.plain)))
+		}
+		return r, nil
+	}
+	return d.refs.Load(), nil
 }
 
 // overlayCost estimates the bytes of the index beside the document.
