@@ -188,7 +188,7 @@ func openOwn(ctx context.Context, server *postgres.Server) (*cluster, error) {
 	roles := server.Roles()
 	roles.Database = ""
 	if err := c.open(ctx, roles); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.close()) //nolint:contextcheck // clean-up must happen after the context ended too
 	}
 	return c, nil
 }
@@ -202,7 +202,7 @@ func openGiven(ctx context.Context, given *url.URL) (*cluster, error) {
 	c := &cluster{given: given, admin: admin, prefix: fmt.Sprintf("icecore_test_%d_%d", os.Getpid(), time.Now().UnixNano()%1e6)}
 	if err := c.open(ctx, postgres.Roles{Owner: postgres.OwnerRole, App: postgres.AppRole,
 		OwnerPassword: givenPassword, AppPassword: givenPassword}); err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.close()) //nolint:contextcheck // clean-up must happen after the context ended too
 	}
 	return c, nil
 }

@@ -18,5 +18,5 @@ func freeBytes(dir string) uint64 {
 	if syscall.Statfs(dir, &st) != nil {
 		return 0
 	}
-	return uint64(st.Bavail) * uint64(st.Bsize)
+	return uint64(st.Bavail) * uint64(st.Bsize) //nolint:unconvert // types differ between systems
 }

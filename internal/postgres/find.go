@@ -216,8 +216,8 @@ func (m *machine) candidates(ctx context.Context) []candidate {
 		}
 	}
 	if path, err := m.lookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
 		}
 		found = append(found, candidate{filepath.Dir(path), "PATH"})
 	}

@@ -31,7 +31,7 @@ func fakeInstallation(t *testing.T, dir, version string) string {
 // passes over what the server's user can't reach.
 func publicDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "icecore-find-*")
+	dir, err := os.MkdirTemp("", "icecore-find-*") //nolint:usetesting // t.TempDir is shut for others
 	if err != nil {
 		t.Fatal(err)
 	}

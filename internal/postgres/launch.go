@@ -22,8 +22,8 @@ func (s *Server) launch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		if port := s.Port(); port == 0 || !portFree(port) {
-			port, err := freePort()
+		if port := s.Port(); port == 0 || !portFree(ctx, port) {
+			port, err := freePort(ctx)
 			if err != nil {
 				return err
 			}
@@ -66,16 +66,16 @@ func timeAfter(d time.Duration) func() bool {
 	}
 }
 
-func portFree(port int) bool {
-	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func portFree(ctx context.Context, port int) bool {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return false
 	}
 	return l.Close() == nil
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
@@ -102,7 +102,7 @@ func (s *Server) spawn(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	cmd := exec.Command(tool, s.args()...)
+	cmd := exec.Command(tool, s.args()...) //nolint:noctx // it outlives the start; Stop ends it
 	cmd.Dir = "/"
 	cmd.Env = serverEnv()
 	cmd.Stdout, cmd.Stderr = logFile, logFile

@@ -81,7 +81,6 @@ func takeOver(ctx context.Context, pgdata string) error {
 
 // stopPostmaster stops a server: fast, then at once, then by force.
 func stopPostmaster(ctx context.Context, pid int, gone func() bool) error {
-	impatient := false
 	for _, step := range []struct {
 		stop func() error
 		wait time.Duration
@@ -93,22 +92,23 @@ func stopPostmaster(ctx context.Context, pid int, gone func() bool) error {
 		if err := step.stop(); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			// The caller's patience is over, but nobody else will stop the server:
-			// the harder steps come quickly rather than never.
-			ctx, impatient = context.WithoutCancel(ctx), true
-		}
-		if impatient {
-			step.wait = time.Second
-		}
-		wait, cancel := context.WithTimeout(ctx, step.wait)
-		err := poll(wait, gone)
-		cancel()
-		if err == nil {
+		if waitGone(ctx, step.wait, gone) {
 			return nil
 		}
 	}
 	return errors.New("it does not stop")
+}
+
+// waitGone waits for a process to end. When the caller's patience is over it
+// still waits a little, since nobody else will stop the server: the harder steps
+// then come quickly rather than never.
+func waitGone(ctx context.Context, limit time.Duration, gone func() bool) bool {
+	if ctx.Err() != nil {
+		ctx, limit = context.WithoutCancel(ctx), time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return poll(ctx, gone) == nil
 }
 
 // killAll kills a postmaster and its children with SIGKILL.

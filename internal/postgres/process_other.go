@@ -14,7 +14,7 @@ func children(pid int) []int { return psChildren(pid) }
 
 // commandLine is what the process was started with, or "" if it is gone.
 func commandLine(pid int) string {
-	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // returns at once
 	if err != nil {
 		return ""
 	}

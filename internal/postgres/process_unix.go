@@ -34,7 +34,7 @@ func runAs(cmd *exec.Cmd, acc *account) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	if acc != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(acc.uid), Gid: uint32(acc.gid)}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(acc.uid), Gid: uint32(acc.gid)} //nolint:gosec // the system's own numbers
 	}
 }
 
@@ -74,7 +74,7 @@ var errLocked = errors.New("locked")
 // lockFile takes a lock that dies with this process. An exclusive one leaves the
 // process's id in the file.
 func lockFile(path string, shared bool) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) //nolint:gosec // it holds a process id
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func lockFile(path string, shared bool) (*os.File, error) {
 
 // psChildren asks ps for the children of a process.
 func psChildren(pid int) []int {
-	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
+	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output() //nolint:noctx // returns at once
 	if err != nil {
 		return nil
 	}

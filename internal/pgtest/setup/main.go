@@ -16,10 +16,17 @@ import (
 )
 
 func main() {
+	if err := setup(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func setup(majors []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var errs []error
-	for _, major := range os.Args[1:] {
+	for _, major := range majors {
 		if err := server(ctx, major); err != nil {
 			errs = append(errs, fmt.Errorf("PostgreSQL %s: %w", major, err))
 		}
@@ -32,10 +39,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return errors.Join(errs...)
 }
 
 // server finds one version, or gets it: by Maven, which knows its company's
