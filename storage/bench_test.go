@@ -61,7 +61,7 @@ func BenchmarkPut(b *testing.B) {
 
 func barePut(b *testing.B, path string, data []byte) {
 	b.Helper()
-	f, err := os.Create(path + ".tmp") //nolint:gosec // in a temporary folder
+	f, err := os.Create(path + ".tmp")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -174,7 +174,7 @@ const childStep = "ICECORE_STORAGE_TEST_CHILD"
 // child runs this test again in a process of its own.
 func child(t *testing.T, step string, attr *syscall.SysProcAttr) ([]byte, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.Env = append(os.Environ(), childStep+"="+step)
 	cmd.SysProcAttr = attr
 	return cmd.CombinedOutput()

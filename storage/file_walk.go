@@ -122,11 +122,11 @@ func (s *fileStore) resolve(ctx context.Context, p *place, mode walkMode) error 
 		}
 		if last && mode == walkObject {
 			found, err := p.dir().lstat(name)
-			if err != nil && !isAbsent(err) {
-				return err
-			}
-			if err != nil || found.mode&fs.ModeSymlink == 0 {
+			switch {
+			case isAbsent(err), err == nil && found.mode&fs.ModeSymlink == 0:
 				return nil
+			case err != nil:
+				return err
 			}
 		}
 		err := p.enter(name)

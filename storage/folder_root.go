@@ -42,7 +42,7 @@ func (f folder) identity() (device, inode uint64, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	return uint64(stat.Dev), uint64(stat.Ino), true //nolint:unconvert,gosec // types differ between systems
+	return uint64(stat.Dev), uint64(stat.Ino), true //nolint:unconvert // types differ between systems
 }
 
 // open opens a folder in f. It fails with errLink if the name is a link, with

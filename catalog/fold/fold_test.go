@@ -45,7 +45,7 @@ func TestNameVectors(t *testing.T) {
 		{"Cherokee folds to its capitals", "\uab70", "\u13a0"},
 		{"Deseret", "\U00010400", "\U00010428"},
 		{"folding makes a pair that composes", "H\u0331", "\u1e96"},
-		{"rho with spiritus", "\u03f1\u0314", "\u1fe5"},
+		{"rho with rough breathing", "\u03f1\u0314", "\u1fe5"},
 		{"marks are ordered", "a\u0301\u0323", "\u1ea1\u0301"},
 		{"marks of one class keep their order", "x\u0301\u0300", "x\u0301\u0300"},
 		{"blocked mark", "a\u0345\u0301", "\u00e1\u03b9"},
@@ -135,7 +135,7 @@ func TestNameAgreesWithOtherTables(t *testing.T) {
 var interesting = func() []rune {
 	runes := []rune{'a', 'B', '0', ' ', '漢', '한', 0x1100, 0x1161, 0x11a8, 0x11a7, 0x034f}
 	for r := rune(0x80); r <= unicode.MaxRune; r++ {
-		if utf8.ValidRune(r) && assigned(r) && !('가' <= r && r <= '힣') && !unicode.Is(unicode.Han, r) &&
+		if utf8.ValidRune(r) && assigned(r) && (r < '가' || r > '힣') && !unicode.Is(unicode.Han, r) &&
 			(unicode.SimpleFold(r) != r || norm.NFD.PropertiesString(string(r)).CCC() != 0 || norm.NFD.String(string(r)) != string(r)) {
 			runes = append(runes, r)
 		}
@@ -216,7 +216,7 @@ func TestLongRunsOfMarksStayCheapAndOrdered(t *testing.T) {
 	t.Parallel()
 	const n = 200_000 // quadratic sorting would take minutes
 	marks := []rune{0x301, 0x323, 0x345, 0x328, 0x334}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // test data
+	random := rand.New(rand.NewPCG(1, 2))
 	text := []rune{'Q'}
 	count := map[rune]int{}
 	for range n {
