@@ -144,7 +144,7 @@ func TestDay(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &made); err != nil || !strings.HasPrefix(made.MetadataLocation, "file:///") || string(made.Config) == "" {
 		t.Errorf("created %s", got.body)
 	}
-	if got.header["ETag"] == nil {
+	if got.header[etagName] == nil {
 		t.Errorf("no ETag: %v", got.header)
 	}
 	refused(t, s.do("POST", p+"/namespaces/Sales/tables", create("orders")), 409, "AlreadyExistsException")
@@ -162,7 +162,7 @@ func TestDay(t *testing.T) {
 
 	// Commit: the body's identifier is ignored, requirements may be missing.
 	got = expect(t, s.do("POST", p+"/namespaces/Sales/tables/Orders", `{"identifier":{"namespace":["Sales.eu"],"name":"x"},"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`), 200)
-	if !strings.HasPrefix(got.body, `{"metadata-location":"file:///`) || strings.Contains(got.body, `"config":`) || got.header["ETag"] == nil {
+	if !strings.HasPrefix(got.body, `{"metadata-location":"file:///`) || strings.Contains(got.body, `"config":`) || got.header[etagName] == nil {
 		t.Errorf("committed %v %s", got.header, got.body)
 	}
 	refused(t, s.do("POST", p+"/namespaces/Sales/tables/Orders", `{"requirements":[{"type":"assert-table-uuid","uuid":"0190a000-0000-7000-8000-000000000001"}],"updates":[]}`), 409, "CommitFailedException")
@@ -171,7 +171,7 @@ func TestDay(t *testing.T) {
 
 	// Staged create, then create by commit.
 	got = expect(t, s.do("POST", p+"/namespaces/Sales/tables", strings.Replace(create("Staged"), "{", `{"stage-create":true,`, 1)), 200)
-	if strings.Contains(got.body, "metadata-location") || got.header["ETag"] != nil {
+	if strings.Contains(got.body, "metadata-location") || got.header[etagName] != nil {
 		t.Errorf("staged %v %s", got.header, got.body)
 	}
 	expect(t, s.do("HEAD", p+"/namespaces/Sales/tables/Staged", ""), 404)

@@ -28,6 +28,9 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
+// etagName is spelled so on the wire, which is not the canonical form.
+var etagName = "ETag"
+
 // stack is a whole server on a database and a folder of its own.
 type stack struct {
 	db      *pgtest.DB
@@ -93,7 +96,9 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer) http.Handler {
 	resolver := projections.NewResolver(s.db.App, projections.Options{})
 	t.Cleanup(func() {
 		library.Close(context.Background())
-		resolver.Close(context.Background())
+		if err := resolver.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	})
 	return httpapi.New(httpapi.Deps{
 		Commands: commands.New(commands.Deps{

@@ -16,27 +16,27 @@ func TestUnchangedTableIsNotSentAgain(t *testing.T) {
 	made := expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	path := s.prefix + "/namespaces/n/tables/t"
 	first := expect(t, s.do("GET", path, ""), 200)
-	tag := first.header["ETag"][0]
-	if made.header["ETag"][0] != tag {
-		t.Errorf("create says %s, load says %s", made.header["ETag"], tag)
+	tag := first.header[etagName][0]
+	if made.header[etagName][0] != tag {
+		t.Errorf("create says %s, load says %s", made.header[etagName], tag)
 	}
 	weak := "W/" + strings.TrimPrefix(tag, "W/")
 	strong := strings.TrimPrefix(tag, "W/")
 	for _, sent := range []string{tag, weak, strong, `"other", ` + tag, "*", tag + `, "x"`} {
 		got := s.do("GET", path, "", "If-None-Match", sent)
-		if got.status != 304 || got.body != "" || got.header["ETag"][0] != tag {
+		if got.status != 304 || got.body != "" || got.header[etagName][0] != tag {
 			t.Errorf("%s: %d %v %q", sent, got.status, got.header, got.body)
 		}
 	}
 	expect(t, s.do("GET", path, "", "If-None-Match", `"other"`), 200)
-	if got := expect(t, s.do("GET", path+"?snapshots=refs", "", "If-None-Match", tag), 200); got.header["ETag"][0] == tag {
+	if got := expect(t, s.do("GET", path+"?snapshots=refs", "", "If-None-Match", tag), 200); got.header[etagName][0] == tag {
 		t.Error("snapshots=refs has the tag of all snapshots")
 	}
 	refused(t, s.do("GET", path+"?snapshots=some", ""), 400, "BadRequestException")
 	committed := expect(t, s.do("POST", path, `{"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`), 200)
 	changed := expect(t, s.do("GET", path, "", "If-None-Match", tag), 200)
-	if now := changed.header["ETag"][0]; now == tag || committed.header["ETag"][0] != now {
-		t.Errorf("after the commit: %v, load %v, before %s", committed.header["ETag"], now, tag)
+	if now := changed.header[etagName][0]; now == tag || committed.header[etagName][0] != now {
+		t.Errorf("after the commit: %v, load %v, before %s", committed.header[etagName], now, tag)
 	}
 	for _, name := range []string{"X-Iceberg-Access-Delegation", "Accept-Encoding"} {
 		if !strings.Contains(strings.Join(changed.header["Vary"], ","), name) {
@@ -53,7 +53,7 @@ func TestHeadersAndBodiesOnTheSocket(t *testing.T) {
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	path := s.prefix + "/namespaces/n/tables/t"
-	tag := s.do("GET", path, "").header["ETag"][0]
+	tag := s.do("GET", path, "").header[etagName][0]
 
 	raw := rawAnswer(t, s.handler, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	head, body, _ := strings.Cut(raw, "\r\n\r\n")
@@ -73,7 +73,7 @@ func TestHeadersAndBodiesOnTheSocket(t *testing.T) {
 		}
 	}
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
-	tag = s.do("GET", path, "").header["ETag"][0]
+	tag = s.do("GET", path, "").header[etagName][0]
 	raw = rawAnswer(t, s.handler, "GET "+path+" HTTP/1.1\r\nHost: x\r\nIf-None-Match: "+tag+"\r\nConnection: close\r\n\r\n")
 	if head, body, _ := strings.Cut(raw, "\r\n\r\n"); !strings.HasPrefix(head, "HTTP/1.1 304 ") || body != "" || !strings.Contains(head, "\r\nETag: ") {
 		t.Errorf("304: %q, body %q", head, body)

@@ -53,7 +53,7 @@ func wellFormed(s string) bool {
 		if i == 2 || i == 35 || i == 52 {
 			continue
 		}
-		if c := s[i]; !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f') {
+		if !strings.ContainsRune("0123456789abcdef", rune(s[i])) {
 			return false
 		}
 	}

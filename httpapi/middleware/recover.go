@@ -15,18 +15,19 @@ func Recover(render Renderer) Middleware {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			rec := recording(w)
 			defer func() {
-				switch p := recover(); {
-				case p == nil:
-				case p == http.ErrAbortHandler:
-					panic(p)
-				default:
-					err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-					if rec.status != 0 {
-						render(discard{}, r, errors.Join(errors.New("after the answer had begun"), err))
-						panic(http.ErrAbortHandler)
-					}
-					render(rec, r, err)
+				p := recover()
+				if p == nil {
+					return
 				}
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				if rec.status != 0 {
+					render(discard{}, r, errors.Join(errors.New("after the answer had begun"), err))
+					panic(http.ErrAbortHandler)
+				}
+				render(rec, r, err)
 			}()
 			next.ServeHTTP(rec, r)
 		})
