@@ -38,12 +38,8 @@ const bouncerPool = 3
 func PgBouncer(t testing.TB, db *DB, mode string, maxPrepared int) *Bouncer {
 	t.Helper()
 	b := &Bouncer{program: findBouncer(t, maxPrepared), dir: Dir(t), database: db.Name}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("pgtest: find a free port: %v", err)
-	}
-	b.port = l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
+	var err error
+	if b.port, err = postgres.FreePort(t.Context()); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
 	b.configure(t, db, mode, maxPrepared)

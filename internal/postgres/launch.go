@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -23,7 +24,7 @@ func (s *Server) launch(ctx context.Context) error {
 	defer cancel()
 	for attempt := 1; ; attempt++ {
 		if port := s.Port(); port == 0 || !portFree(ctx, port) {
-			port, err := freePort(ctx)
+			port, err := FreePort(ctx)
 			if err != nil {
 				return err
 			}
@@ -74,13 +75,18 @@ func portFree(ctx context.Context, port int) bool {
 	return l.Close() == nil
 }
 
-func freePort(ctx context.Context) (int, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+// FreePort finds a port of 127.0.0.1 that nobody listens on, below those that
+// the system gives to outgoing connections: one of these would be gone when a
+// server that was down for a while wants it back.
+func FreePort(ctx context.Context) (int, error) {
+	const from, to = 15500, 32000
+	for range 50 {
+		port := from + rand.IntN(to-from) //nolint:gosec // any will do
+		if portFree(ctx, port) {
+			return port, nil
+		}
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("find a free port between %d and %d: all that were tried are in use", from, to)
 }
 
 // spawn runs the server process and waits until it answers.
