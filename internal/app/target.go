@@ -94,7 +94,7 @@ func parseURL(variable, url string) (*pgx.ConnConfig, error) {
 	}
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, &config.ValueError{Variable: variable, Problem: "is no PostgreSQL URL (postgres://role:password@host:5432/database)"}
+		return nil, &config.ValueError{Variable: variable, Problem: "is no PostgreSQL URL (postgres://role@host:5432/database)"}
 	}
 	if _, named := c.RuntimeParams["application_name"]; !named {
 		c.RuntimeParams["application_name"] = "icecore"

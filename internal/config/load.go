@@ -47,7 +47,7 @@ func Load(environ []string, path string) (Config, []string, error) {
 	var errs []error
 	values := map[string]string{}
 	if path != "" {
-		text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return Config{}, nil, fmt.Errorf("%s: %w", FileVariable, err)
 		}
@@ -130,7 +130,7 @@ func (s Setting) set(c *Config, values map[string]string) error {
 			if given {
 				return &ValueError{variable, "is given twice, also as " + variable + "_FILE"}
 			}
-			b, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+			b, err := os.ReadFile(path)
 			if err != nil {
 				return &ValueError{variable + "_FILE", err.Error()}
 			}
