@@ -4,4 +4,5 @@
 SELECT set_config('idle_in_transaction_session_timeout', $1, true),
        set_config('statement_timeout', $2, true),
        set_config('tcp_user_timeout', $3, true),
-       es.last_append_seq()
+       CASE WHEN is_called THEN last_value ELSE last_value - 1 END
+  FROM es.append_seq
