@@ -86,7 +86,7 @@ func TestDevKeepsItsDataAndLeavesNoProcess(t *testing.T) {
 	gone(t, database)
 
 	// Without the server, operating commands start PostgreSQL for themselves.
-	for _, args := range [][]string{{"log", "list"}, {"verify"}, {"migrate", "--status"}} {
+	for _, args := range [][]string{{"log", "list"}, {"verify"}, {"verify", "--replay"}, {"rebuild"}, {"migrate", "--status"}} {
 		if r := icecore(t, nil, append(args, "--data", data)...); r.code != 0 {
 			t.Errorf("%s: %d %s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 		}

@@ -30,6 +30,7 @@ type commands struct {
 	Dev         devCommand         `cmd:"" help:"Run everything on this machine: PostgreSQL, the server, a warehouse called demo."`
 	Serve       serveCommand       `cmd:"" help:"Run the server in production, on a database that is given and migrated."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database's schema up to date, as its owner."`
+	Rebuild     rebuildCommand     `cmd:"" help:"Build the read models anew from the log, compare, and swap."`
 	Verify      verifyCommand      `cmd:"" help:"Check the log, the read models and the metadata documents against each other."`
 	Log         logCommand         `cmd:"" help:"Show what happened: list, show, follow, diff; and repair a halted feed."`
 	Hammer      hammerCommand      `cmd:"" help:"Load any Iceberg REST catalog and check every answer."`

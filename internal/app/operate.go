@@ -17,13 +17,14 @@ import (
 const operatorPool = 4
 
 // operated is the log as an operating command sees it: as the application
-// role, with nothing running beside.
+// role, with a sequencer beside it.
 type operated struct {
 	pools *pools
 	store *eventstore.Store
 	// source is that of the CloudEvents: the server's id, or the log's as long
 	// as nothing was bootstrapped.
 	source string
+	stop   func() // ends the sequencer
 }
 
 // operate opens the log of a migrated database and gives positions to what has
@@ -62,8 +63,17 @@ func (t *Target) operate(ctx context.Context, warnings io.Writer) (*operated, er
 			o.close()
 			return nil, err
 		}
-		_, _ = fmt.Fprintf(warnings, "icecore: warning: %v; see icecore log repair\n", err)
+		fmt.Fprintf(warnings, "icecore: warning: %v; see icecore log repair\n", err)
 	}
+	// Commits go on beside the command, or are its own: somebody must number
+	// them. Where a server runs, its sequencer mostly comes first.
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = o.store.Sequencer().Run(running) // returns nil alone
+	}()
+	o.stop = func() { cancel(); <-done }
 	return o, nil
 }
 
@@ -91,4 +101,9 @@ func (o *operated) catchUp(ctx context.Context) error {
 	}
 }
 
-func (o *operated) close() { o.pools.close() }
+func (o *operated) close() {
+	if o.stop != nil {
+		o.stop()
+	}
+	o.pools.close()
+}
