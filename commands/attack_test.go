@@ -2,16 +2,19 @@ package commands_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 // These tests attack law 5: metadata is client data, and whatever it names, the
@@ -59,6 +62,69 @@ func (v *victim) unharmed(t *testing.T, k *kit.Kit) {
 	if _, err := k.Load(kit.At("db", "victim"), loadAll); err != nil {
 		t.Errorf("the victim cannot be loaded: %v", err)
 	}
+}
+
+// watchedObjects note where files are put.
+type watchedStore struct {
+	storage.Store
+	puts *puts
+}
+
+type watchedObjects struct {
+	storage.Objects
+	puts *puts
+}
+
+type puts struct {
+	mu        sync.Mutex
+	locations []string
+}
+
+func (s watchedStore) Scoped(claims []storage.Key) storage.Objects {
+	return watchedObjects{s.Store.Scoped(claims), s.puts}
+}
+
+func (o watchedObjects) Put(ctx context.Context, location string, data []byte) error {
+	o.puts.mu.Lock()
+	o.puts.locations = append(o.puts.locations, location)
+	o.puts.mu.Unlock()
+	return o.Objects.Put(ctx, location, data)
+}
+
+type putsOpener struct {
+	stores *storage.Stores
+	puts   *puts
+}
+
+func (o putsOpener) Open(ctx context.Context, p storage.Profile) (storage.Store, error) {
+	store, err := o.stores.Open(ctx, p)
+	return watchedStore{store, o.puts}, err
+}
+
+// Not even for a moment: a place that somebody owns is refused before a file is
+// put there.
+func TestNothingIsWrittenIntoANeighbourNotEvenForAMoment(t *testing.T) {
+	t.Parallel()
+	seen := &puts{}
+	k := kit.New(t, kit.Setup{Opener: func(s *storage.Stores) kit.Opener { return putsOpener{s, seen} }})
+	k.Namespace("db")
+	v := newVictim(t, k)
+	k.Table("db", "mallory")
+	before := len(seen.locations)
+	for _, place := range []string{v.location, v.location + "/deeper", "file://" + k.Root + "/victim/metadata"} {
+		_, err := k.Create("db", "eve", `,"location":"`+place+`"`)
+		wantError(t, err, catalog.BadRequest, overlaps)
+		_, err = k.Create("db", "eve", `,"properties":{"write.metadata.path":"`+place+`"}`)
+		wantError(t, err, catalog.BadRequest, overlaps)
+		_, err = k.Commit(kit.At("db", "eve"), assertCreate, creation(place, k.IDs.New().String()))
+		wantError(t, err, catalog.BadRequest, overlaps)
+		_, err = k.Commit(kit.At("db", "mallory"), "", `[{"action":"set-location","location":"`+place+`"}]`)
+		wantError(t, err, catalog.BadRequest, overlaps)
+	}
+	if after := seen.locations[before:]; len(after) != 0 {
+		t.Errorf("files were put at %v", after)
+	}
+	v.unharmed(t, k)
 }
 
 const overlaps = "The location overlaps with the location of another object"

@@ -191,15 +191,18 @@ func (s *Service) settleClaims(ctx context.Context, d *decided, current *iceberg
 		return err
 	}
 	d.added, d.removed = catalog.ClaimsDiff(had, d.claims)
-	return nil
+	if len(d.added) == 0 {
+		return nil
+	}
+	return s.mustBeFree(ctx, d.added, d.object)
 }
 
 // write puts the next metadata file below the claims of the next state, and
 // makes the record. On return the file is durable.
 //
-// A claim that is new with this very commit is written to before the log has
-// granted it: refused, the file is deleted again, and its name holds a UUID,
-// so that it can replace nobody's file.
+// A claim that is new with this very commit was found free, and is written to
+// before the log has granted it: when another took it in between, the file is
+// deleted again, and its name holds a UUID, so that it can replace nobody's.
 func (s *Service) write(ctx context.Context, call Call, d *decided, t *try) error {
 	previous := ""
 	if d.base != nil {

@@ -80,8 +80,15 @@ func (s *Service) createTable(ctx context.Context, call Call, c *creation, t *tr
 	if err != nil {
 		return Table{}, err
 	}
+	if _, apart := metadataPath(next); c.request.Staged || apart || c.request.Location != "" {
+		// A place of the client's choice: nobody may own it before a client, or
+		// this server, writes there. A generated one holds a new uuid.
+		if err := s.mustBeFree(ctx, claims, ids.Nil); err != nil {
+			return Table{}, err
+		}
+	}
 	if c.request.Staged {
-		return s.staged(ctx, f, next, uuid, claims)
+		return Table{ID: uuid, Document: next.Bytes(), Config: map[string]string{}}, nil
 	}
 	pointer, err := s.nextFile(ctx, store, next, "")
 	if err != nil {
@@ -146,19 +153,6 @@ func (s *Service) newTable(ctx context.Context, c *creation, f *projections.Fact
 		return nil, ids.Nil, 0, nil, fromIceberg(err)
 	}
 	return m, uuid, now, raw, allowFormat(f, nil, m)
-}
-
-// staged answers a staged create. The overlap is looked for, not held: the
-// commit that follows is what counts.
-func (s *Service) staged(ctx context.Context, f *projections.Facts, m *iceberg.Metadata, uuid ids.ID, claims []string) (Table, error) {
-	free, err := s.deps.Claims.Free(ctx, claims)
-	if err != nil {
-		return Table{}, unavailable(err, "The catalog is not available")
-	}
-	if !free {
-		return Table{}, locationTaken()
-	}
-	return Table{ID: uuid, Document: m.Bytes(), Config: map[string]string{}}, nil
 }
 
 // withLocation replaces the member "location" of a JSON object and leaves all

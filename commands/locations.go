@@ -7,6 +7,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/iceberg"
+	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/storage"
 )
@@ -96,4 +97,19 @@ func scope(store storage.Store, claims []string) storage.Objects {
 		keys[i] = storage.Key(claim)
 	}
 	return storage.Scope(store, keys)
+}
+
+// mustBeFree refuses claims that overlap with those of an object other than
+// except. It keeps the server from writing, and a client from being told to
+// write, where somebody else is at home; two who come at the same moment are
+// told apart by the log's constraint.
+func (s *Service) mustBeFree(ctx context.Context, claims []string, except ids.ID) error {
+	free, err := s.deps.Claims.Free(ctx, claims, except)
+	if err != nil {
+		return unavailable(err, "The catalog is not available")
+	}
+	if !free {
+		return locationTaken()
+	}
+	return nil
 }

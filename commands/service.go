@@ -20,9 +20,9 @@ type ClaimReader interface {
 	// Claims returns the canonical location keys of an object, and the mark of
 	// the state they belong to.
 	Claims(ctx context.Context, warehouse, object ids.ID) (mark ids.ID, claims []string, err error)
-	// Free reports whether nobody claims a location at, below or above one of
-	// the keys.
-	Free(ctx context.Context, keys []string) (bool, error)
+	// Free reports whether nobody but one object, which may be Nil, claims a
+	// location at, below or above one of the keys.
+	Free(ctx context.Context, keys []string, except ids.ID) (bool, error)
 }
 
 // ProfileValidator tries a storage profile out; [*storage.Stores] is one.

@@ -50,16 +50,17 @@ func (c Claims) Claims(ctx context.Context, warehouse, object ids.ID) (mark ids.
 	return mark, claims, nil
 }
 
-// Free reports whether nobody claims a location at, below or above one of
-// these keys. It is an early word to a client that is about to write there;
-// what counts is the constraint, when the commit comes.
-func (c Claims) Free(ctx context.Context, keys []string) (bool, error) {
+// Free reports whether nobody but one object, which may be Nil, claims a
+// location at, below or above one of these keys. It is an early word, before
+// anything is written there; what counts is the constraint, when the commit
+// comes.
+func (c Claims) Free(ctx context.Context, keys []string, except ids.ID) (bool, error) {
 	lower, upper := make([]string, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
 		covers := claimRange(key)
 		lower[i], upper[i] = covers.lower, covers.upper
 	}
-	rows, err := c.db.Query(ctx, claimsFreeSQL, lower, upper)
+	rows, err := c.db.Query(ctx, claimsFreeSQL, lower, upper, [16]byte(except))
 	if err != nil {
 		return false, fmt.Errorf("look for overlapping claims: %w", err)
 	}

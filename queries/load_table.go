@@ -11,6 +11,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 // LoadTable returns the current state of a table: one statement, shared with
@@ -80,9 +81,6 @@ func (s *Service) resolveTable(ctx context.Context, actor authz.Actor, query pro
 	return f, nil
 }
 
-// localFiles is the profile type whose files are looked for.
-const localFiles = "file"
-
 // fileIsThere refuses to serve a document whose file was deleted behind the
 // server, where it costs a system call and no request: engines read the file
 // too, and the compatibility kit looks for it (iceberg-rest 6.3).
@@ -91,7 +89,7 @@ func (s *Service) fileIsThere(ctx context.Context, f *projections.Facts, pointer
 	if err != nil {
 		return documents.Failure(ctx, pointer, err)
 	}
-	if store.Profile().Type() != localFiles {
+	if there, cheap := storage.Glance(store, pointer); there || !cheap {
 		return nil
 	}
 	if _, err := store.Stat(ctx, pointer); err != nil {
