@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -40,10 +41,10 @@ type EpochOpened struct {
 
 // checkEpoch compares the database with the one that the head knows and opens
 // an epoch when it is another. The event is the first of its epoch.
-func (q *Sequencer) checkEpoch(ctx context.Context, tx pgx.Tx, h *locked) (changed, opened bool, err error) {
+func (q *Sequencer) checkEpoch(ctx context.Context, h *locked) (changed, opened bool, err error) {
 	root := h.frontier.root()
 	insert := func(event ids.ID) error {
-		_, err := tx.Exec(ctx, sqlInsertEpoch, h.epoch, h.size, root[:], h.nowSystem, h.nowTimeline, h.logtime, pgID(event))
+		_, err := q.conn.Exec(ctx, sqlInsertEpoch, h.epoch, h.size, root[:], h.nowSystem, h.nowTimeline, h.logtime, pgID(event))
 		if err != nil {
 			return fmt.Errorf("open epoch %d: %w", h.epoch, err)
 		}
@@ -69,7 +70,7 @@ func (q *Sequencer) checkEpoch(ctx context.Context, tx pgx.Tx, h *locked) (chang
 	if err := insert(record.ID); err != nil {
 		return false, false, err
 	}
-	seq, err := q.store.appendLogRecord(ctx, tx, &record)
+	seq, err := q.store.appendLogRecord(ctx, q.conn, &record)
 	if err != nil {
 		return false, false, fmt.Errorf("open epoch %d: %w", h.epoch, err)
 	}
@@ -81,8 +82,10 @@ func (q *Sequencer) checkEpoch(ctx context.Context, tx pgx.Tx, h *locked) (chang
 		}
 		h.place.seen = seq
 		first := unit{seq: seq, rows: []scanned{{Record: record, appendSeq: seq, dataSHA256: sha256.Sum256(record.Data)}}}
-		if err := q.number(ctx, tx, h, []unit{first}); err != nil {
-			return false, false, err
+		b := &pgx.Batch{}
+		h.number(b, []unit{first})
+		if err := q.conn.SendBatch(ctx, b).Close(); err != nil {
+			return false, false, fmt.Errorf("open epoch %d: %w", h.epoch, err)
 		}
 	} // else it comes in its order, within the new epoch
 	return true, true, nil
@@ -97,9 +100,15 @@ func (s *Store) logRecord(log ids.ID, typ, dataSchema string, data []byte) Recor
 	}
 }
 
+// executor is a connection or a transaction.
+type executor interface {
+	querier
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
 // appendLogRecord appends inside a transaction that already holds the head:
 // commit id, guard, seal, like any append. It fills the record's version.
-func (s *Store) appendLogRecord(ctx context.Context, tx pgx.Tx, r *Record) (int64, error) {
+func (s *Store) appendLogRecord(ctx context.Context, tx executor, r *Record) (int64, error) {
 	if _, err := tx.Exec(ctx, sqlClaimCommit, pgID(r.CommitID), s.lockTimeout); err != nil {
 		return 0, err
 	}

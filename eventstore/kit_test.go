@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -12,13 +11,6 @@ import (
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 )
-
-func TestMain(m *testing.M) {
-	if url := os.Getenv(helperURL); url != "" {
-		os.Exit(helper(url))
-	}
-	pgtest.Main(m)
-}
 
 var testIDs = ids.NewV7(clock.System{})
 

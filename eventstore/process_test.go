@@ -1,3 +1,5 @@
+//go:build unix
+
 package eventstore
 
 import (
@@ -25,6 +27,13 @@ const (
 	helperHold = "ICECORE_TEST_SEQUENCER_HOLD" // do one round and wait inside it for a byte
 )
 
+func TestMain(m *testing.M) {
+	if url := os.Getenv(helperURL); url != "" {
+		os.Exit(helper(url))
+	}
+	pgtest.Main(m)
+}
+
 // helper is the main function of such a process.
 func helper(url string) int {
 	ctx := context.Background()
@@ -50,6 +59,10 @@ func helper(url string) int {
 	}
 	q := store.Sequencer()
 	if !hold {
+		go func() { // ends with the test, whatever becomes of that
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
 		fmt.Println("running")
 		_ = q.Run(ctx)
 		return 0
@@ -76,7 +89,6 @@ func startHelper(t testing.TB, db *pgtest.DB, first string, env ...string) *proc
 	p := &process{cmd: exec.Command(self)}
 	p.cmd.Env = append(os.Environ(), append(env, helperURL+"="+db.URL(pgtest.RoleApp))...)
 	p.cmd.Stderr = os.Stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

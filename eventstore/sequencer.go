@@ -235,21 +235,14 @@ type done struct {
 	opened bool
 }
 
-// round is one transaction. It returns nil when there was nothing to do or
-// another instance held the head.
+// round is one transaction of three flights: lock, scan, write. Beside writers
+// that keep the machine busy each flight costs the time to get a processor
+// twice, so BEGIN rides with the first and COMMIT with the last. It returns nil
+// when there was nothing to do or another instance held the head.
 func (q *Sequencer) round(ctx context.Context) (_ *done, err error) {
 	began := q.store.clock.Now()
-	tx, err := q.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if rollbackErr := tx.Rollback(context.WithoutCancel(ctx)); rollbackErr != nil && !errors.Is(rollbackErr, pgx.ErrTxClosed) {
-			q.close(ctx)
-		}
-	}()
-
-	h, err := q.lockHead(ctx, tx)
+	defer q.rollback(ctx)
+	h, err := q.lockHead(ctx)
 	if err != nil || h == nil {
 		return nil, err
 	}
@@ -266,20 +259,19 @@ func (q *Sequencer) round(ctx context.Context) (_ *done, err error) {
 	before := h.place
 	out := &done{batch: Batch{From: h.size + 1, Epoch: h.epoch, LogTime: h.logtime, Took: 0}}
 
-	changed, opened, err := q.checkEpoch(ctx, tx, h)
+	changed, opened, err := q.checkEpoch(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	out.opened, out.batch.Epoch = opened, h.epoch
 
-	s, err := q.scan(ctx, tx, h)
+	s, err := q.scan(ctx, h)
 	if err != nil {
 		return nil, err
 	}
 	v := decide(h.place, s)
-	if err := q.number(ctx, tx, h, v.take); err != nil {
-		return nil, err
-	}
+	writes := &pgx.Batch{}
+	h.number(writes, v.take)
 	h.place = v.next.renew(s.proved, h.last, h.own)
 	if v.halt != nil {
 		h.state, h.reason, h.haltedAt = stateHalted, v.halt.Reason, v.halt.AppendSeq
@@ -301,19 +293,49 @@ func (q *Sequencer) round(ctx context.Context) (_ *done, err error) {
 			out.batch.Lag = max(out.batch.Lag, now.Sub(u.rows[i].Time))
 		}
 	}
-	if err := q.saveHead(ctx, tx, h, out.batch.To >= out.batch.From); err != nil {
-		return nil, err
-	}
-	if q.store.onBatch != nil && out.batch.To >= out.batch.From {
-		if err := q.store.onBatch(ctx, tx, out.batch); err != nil {
-			return nil, fmt.Errorf("batch hook: %w", err)
-		}
-	}
-	if err := tx.Commit(ctx); err != nil {
+	h.save(writes, out.batch.To >= out.batch.From)
+	if err := q.commit(ctx, writes, out.batch); err != nil {
 		return nil, err
 	}
 	out.batch.Took = q.store.clock.Now().Sub(began)
 	return out, nil
+}
+
+// commit sends the last flight. With a hook it is two more: the hook wants a
+// transaction to work in.
+func (q *Sequencer) commit(ctx context.Context, writes *pgx.Batch, b Batch) error {
+	if q.store.onBatch == nil || b.To < b.From {
+		writes.Queue("COMMIT")
+		if err := q.conn.SendBatch(ctx, writes).Close(); err != nil {
+			return fmt.Errorf("write the batch: %w", err)
+		}
+		return nil
+	}
+	if err := q.conn.SendBatch(ctx, writes).Close(); err != nil {
+		return fmt.Errorf("write the batch: %w", err)
+	}
+	// The transaction is open already; this only makes the handle for it.
+	tx, err := q.conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "SAVEPOINT hook"})
+	if err != nil {
+		return fmt.Errorf("batch hook: %w", err)
+	}
+	if err := q.store.onBatch(ctx, tx, b); err != nil {
+		return fmt.Errorf("batch hook: %w", err)
+	}
+	return tx.Commit(ctx)
+}
+
+// rollback ends what a round left open. A connection that cannot even do that
+// is given up.
+func (q *Sequencer) rollback(ctx context.Context) {
+	if q.conn.IsClosed() || q.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if _, err := q.conn.Exec(ctx, "ROLLBACK"); err != nil {
+		q.close(ctx)
+	}
 }
 
 // holeAge tells how long this instance has known the oldest hole.
@@ -332,16 +354,20 @@ func (q *Sequencer) holeAge(holes []int64, now time.Time) time.Duration {
 // this transaction its id. This order is the proof's premise: were the id
 // taken first, a commit could begin after it, draw a number below last, and
 // look dead to the next round.
-func (q *Sequencer) lockHead(ctx context.Context, tx pgx.Tx) (*locked, error) {
+func (q *Sequencer) lockHead(ctx context.Context) (*locked, error) {
 	b := &pgx.Batch{}
+	b.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	b.Queue(sqlRoundSettings, idleTimeout, statementTimeout, tcpUserTimeout)
 	b.Queue(sqlLockHead)
 	b.Queue(sqlOwnXID)
 	b.Queue(sqlSystem)
-	results := tx.SendBatch(ctx, b)
+	results := q.conn.SendBatch(ctx, b)
 	defer func() { _ = results.Close() }()
 
 	h := &locked{}
+	if _, err := results.Exec(); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
 	if err := results.QueryRow().Scan(nil, nil, nil, &h.last); err != nil {
 		return nil, fmt.Errorf("read the number: %w", err)
 	}
@@ -378,14 +404,14 @@ func (q *Sequencer) lockHead(ctx context.Context, tx pgx.Tx) (*locked, error) {
 }
 
 // scan reads the visible commits in one statement.
-func (q *Sequencer) scan(ctx context.Context, tx pgx.Tx, h *locked) (scan, error) {
+func (q *Sequencer) scan(ctx context.Context, h *locked) (scan, error) {
 	p := h.place
 	low, high := int64(1), int64(0)
 	if n := len(p.holes); n > 0 {
 		low, high = p.holes[0], p.holes[n-1]
 	}
 	cand := pgtype.Text{String: fmt.Sprint(p.cand), Valid: p.hasCand}
-	rows, err := tx.Query(ctx, sqlScan, p.seen, p.holes, low, high, cand, q.store.batchSize)
+	rows, err := q.conn.Query(ctx, sqlScan, p.seen, p.holes, low, high, cand, q.store.batchSize)
 	if err != nil {
 		return scan{}, fmt.Errorf("scan: %w", err)
 	}
@@ -437,8 +463,8 @@ func (q *Sequencer) scan(ctx context.Context, tx pgx.Tx, h *locked) (scan, error
 	return s, nil
 }
 
-// number writes the entries of the units and grows the tree.
-func (q *Sequencer) number(ctx context.Context, tx pgx.Tx, h *locked, take []unit) error {
+// number queues the entries of the units and grows the tree.
+func (h *locked) number(b *pgx.Batch, take []unit) {
 	var (
 		seqs, versions  []int64
 		ordinals        []int32
@@ -464,21 +490,16 @@ func (q *Sequencer) number(ctx context.Context, tx pgx.Tx, h *locked, take []uni
 		}
 	}
 	if len(seqs) == 0 {
-		return nil
+		return
 	}
-	b := &pgx.Batch{}
 	b.Queue(sqlInsertEntries, first, h.epoch, h.logtime, seqs, ordinals, events, streams, versions, leaves)
 	if len(levels) > 0 {
 		b.Queue(sqlInsertNodes, levels, indexes, hashes)
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("write the entries: %w", err)
-	}
-	return nil
 }
 
-// saveHead writes the head back and, if the log grew, tells the listeners.
-func (q *Sequencer) saveHead(ctx context.Context, tx pgx.Tx, h *locked, grew bool) error {
+// save queues the head's way back and, if the log grew, the notice.
+func (h *locked) save(b *pgx.Batch, grew bool) {
 	var candN pgtype.Int8
 	var cand pgtype.Uint64
 	if h.place.hasCand {
@@ -486,15 +507,10 @@ func (q *Sequencer) saveHead(ctx context.Context, tx pgx.Tx, h *locked, grew boo
 		cand = pgtype.Uint64{Uint64: h.place.cand, Valid: true}
 	}
 	root := h.frontier.root()
-	b := &pgx.Batch{}
 	b.Queue(sqlUpdateHead, h.size, h.place.seen, h.place.holes, candN, cand, h.epoch, h.nowSystem, h.nowTimeline,
 		h.frontier.bytes(), root[:], h.logtime, h.state, h.reason,
 		pgtype.Int8{Int64: h.haltedAt, Valid: h.state == stateHalted})
 	if grew {
 		b.Queue("SELECT pg_notify($1, $2)", Channel, fmt.Sprint(h.size))
 	}
-	if err := tx.SendBatch(ctx, b).Close(); err != nil {
-		return fmt.Errorf("move the head: %w", err)
-	}
-	return nil
 }
