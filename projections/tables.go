@@ -66,8 +66,10 @@ type table struct {
 	columns      []column
 	// rank places the table's writes in the lock order of a commit (design 3.2).
 	rank int
-	// live is false for what is compared but never written by a projector.
+	// inline is false for what is compared but never written by a projector.
 	inline bool
+	// unique are columns of unique keys that an event may change.
+	unique []string
 }
 
 func (t *table) index(name string) int {
@@ -101,7 +103,7 @@ var (
 		},
 	}
 	tabularTable = &table{
-		schema: "rm", name: "tabular", why: "names of tables and views", keys: 3, rank: 5, inline: true,
+		schema: "rm", name: "tabular", why: "names of tables and views", keys: 3, rank: 5, inline: true, unique: []string{"name_fold1", "table_uuid"},
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"tabular_id", "uuid"}, {"namespace_id", "uuid"}, {"kind", "text"},
 			{"name", "text"}, {"name_fold1", "text"}, {"table_uuid", "uuid"}, {"protected", "boolean"}, {"stream_version", "bigint"},

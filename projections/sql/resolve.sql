@@ -3,8 +3,9 @@
 -- is fixed by a mark that the instance has seen, or was not asked for, is left
 -- out of the answer. OFFSET 0 hides the arrays' lengths from the planner: it
 -- would take a plan for each length to be worth making, which costs ten times
--- what running it does. In the laterals it keeps look-ups by whole keys that a
--- plan made for small tables would turn into joins by half a key.
+-- what running it does. In the laterals it keeps each look-up by its whole key: a
+-- plan made while tables are small or their statistics young would join them by
+-- half a key, and so read the whole warehouse for each request.
 SELECT q.ord, clock_timestamp(),
        s.server_id,
        p.project_id, p.authz_mark, CASE WHEN q.details THEN p.name END,
@@ -28,13 +29,29 @@ SELECT q.ord, clock_timestamp(),
         WHERE x.warehouse_id = CASE WHEN q.warehouse_name = '' THEN q.warehouse_id ELSE (
               SELECT i.warehouse_id FROM rm.warehouse i WHERE i.project_id = q.project_id AND i.name_fold1 = q.warehouse_name) END
        OFFSET 0) w ON true
-  LEFT JOIN rm.project p ON p.project_id = COALESCE(w.project_id, q.project_id)
-  LEFT JOIN rm.namespace n ON n.warehouse_id = q.warehouse_id AND n.branch_id = $10 AND n.path_fold1 = q.path
-  LEFT JOIN es.stream gn ON gn.stream_id = CASE WHEN q.details THEN n.namespace_id END
-  LEFT JOIN rm.namespace u ON u.warehouse_id = q.warehouse_id AND u.branch_id = $10
-       AND u.path_fold1 = CASE WHEN n.namespace_id IS NULL THEN q.parent END
-  LEFT JOIN rm.tabular t ON t.warehouse_id = q.warehouse_id AND t.branch_id = $10 AND t.namespace_id = n.namespace_id AND t.name_fold1 = q.name
-  LEFT JOIN es.stream gt ON gt.stream_id = t.tabular_id
+  LEFT JOIN LATERAL (
+       SELECT x.project_id, x.authz_mark, x.name FROM rm.project x
+        WHERE x.project_id = COALESCE(w.project_id, q.project_id)
+       OFFSET 0) p ON true
+  LEFT JOIN LATERAL (
+       SELECT x.namespace_id, x.ancestors, x.protected, x.levels, x.properties FROM rm.namespace x
+        WHERE x.warehouse_id = q.warehouse_id AND x.branch_id = $10 AND x.path_fold1 = q.path
+       OFFSET 0) n ON true
+  LEFT JOIN LATERAL (
+       SELECT x.version, x.mark FROM es.stream x WHERE x.stream_id = CASE WHEN q.details THEN n.namespace_id END
+       OFFSET 0) gn ON true
+  LEFT JOIN LATERAL (
+       SELECT x.namespace_id, x.ancestors FROM rm.namespace x
+        WHERE x.warehouse_id = q.warehouse_id AND x.branch_id = $10
+          AND x.path_fold1 = CASE WHEN n.namespace_id IS NULL THEN q.parent END
+       OFFSET 0) u ON true
+  LEFT JOIN LATERAL (
+       SELECT x.tabular_id, x.kind, x.name, x.table_uuid, x.protected FROM rm.tabular x
+        WHERE x.warehouse_id = q.warehouse_id AND x.branch_id = $10 AND x.namespace_id = n.namespace_id AND x.name_fold1 = q.name
+       OFFSET 0) t ON true
+  LEFT JOIN LATERAL (
+       SELECT x.version, x.mark, x.pointer FROM es.stream x WHERE x.stream_id = t.tabular_id
+       OFFSET 0) gt ON true
   LEFT JOIN LATERAL (
        SELECT x.form, x.crc32, x.length, x.body FROM cache.document x
         WHERE x.object_id = t.tabular_id AND x.mark = CASE WHEN gt.mark <> q.hint THEN gt.mark END
