@@ -174,12 +174,12 @@ func (s *partitionSpec) String() string {
 }
 
 // checkNames refuses a partition name that hides a column, unless the field
-// is that very column, unchanged or dropped.
+// is made of that very column.
 func (s *partitionSpec) checkNames(sc *schema) error {
 	for i := range s.fields {
 		f := &s.fields[i]
 		column, ok := sc.findName(f.name)
-		if !ok || f.transform.name == "identity" && column.id == f.source() || f.transform.void() && column.id == f.source() {
+		if !ok || column.id == f.source() {
 			continue
 		}
 		if f.transform.name == "identity" {

@@ -116,6 +116,7 @@ func TestSpecRules(t *testing.T) {
 	}
 	apply(t, newTable(t, 2), "["+addSpecJSON(specField(2, "identity", "data"), specField(6, "identity", "point.x"))+","+setLastSpec+"]")
 	apply(t, newTable(t, 2), "["+addSpecJSON(specField(2, "void", "data"))+"]")
+	apply(t, newTable(t, 2), "["+addSpecJSON(specField(2, "truncate[3]", "data"))+"]")
 }
 
 func TestTransformsAccept(t *testing.T) {
