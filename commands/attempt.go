@@ -66,7 +66,7 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 	defer leave()
 	for n := 1; ; n++ {
 		t := &try{}
-		again := false
+		var again bool
 		err := decide(ctx, t)
 		switch {
 		case errors.Is(err, errMoved):
@@ -88,7 +88,8 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 			return eventstore.Receipt{}, err
 		}
 		pause := firstPause << (n - 1)
-		if err := s.deps.Sleep(ctx, pause/2+rand.N(pause/2)); err != nil {
+		jitter := rand.N(pause / 2) //nolint:gosec // G404: two losers need different pauses, not secret ones
+		if err := s.deps.Sleep(ctx, pause/2+jitter); err != nil {
 			return eventstore.Receipt{}, unavailable(err, "The request ended while it waited to try again")
 		}
 	}

@@ -91,6 +91,7 @@ func fromIceberg(err error) error {
 		kind = catalog.Validation
 	case iceberg.CommitFailed, iceberg.StaleCommit:
 		kind = catalog.CommitFailed
+	case iceberg.BadRequest, iceberg.Unsupported:
 	}
 	return &catalog.Error{Kind: kind, Message: e.Message, Cause: err}
 }

@@ -90,13 +90,8 @@ func once[T any](
 	if errors.As(err, &hit) {
 		return replayed(ctx, call, hit.Stored, replay)
 	}
-	switch catalog.KindOf(err) {
-	case catalog.CommitStateUnknown, catalog.Unavailable, catalog.Throttled:
+	if err != nil && mayPass(err) {
 		return none, err
-	case catalog.Internal:
-		if err != nil {
-			return none, err
-		}
 	}
 	stored, found, lookErr := s.deps.Idempotency.LookupIdempotency(ctx, call.Actor.ID, call.Idempotency.Key)
 	if lookErr != nil {
@@ -112,6 +107,13 @@ func once[T any](
 		return replayed(ctx, call, stored, replay)
 	}
 	return none, err
+}
+
+// mayPass reports whether a failure says nothing about the request: then it is
+// neither looked up nor kept.
+func mayPass(err error) bool {
+	kind := catalog.KindOf(err)
+	return kind == catalog.Internal || kind == catalog.CommitStateUnknown || kind == catalog.Unavailable || kind == catalog.Throttled
 }
 
 // replayed answers a repeated request from what its first run left.

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -23,7 +24,7 @@ type Variant struct {
 func ETag(pointer string, v Variant) string {
 	h := sha256.New()
 	for _, part := range []string{"1", pointer, v.Snapshots, string(v.Warehouse[:]), v.Delegation} {
-		h.Write([]byte{byte(len(part) >> 8), byte(len(part))})
+		h.Write(binary.AppendUvarint(nil, uint64(len(part))))
 		h.Write([]byte(part))
 	}
 	return `W/"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
