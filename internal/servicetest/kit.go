@@ -24,6 +24,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
+	"github.com/icecore-catalog/icecore/projections/projectionstest"
 	"github.com/icecore-catalog/icecore/queries"
 	"github.com/icecore-catalog/icecore/storage"
 )
@@ -120,6 +121,15 @@ func New(t testing.TB, setup Setup) *Kit {
 		options.Save = nil
 	}
 	k.Library = documents.NewLibrary(options)
+	if _, isTest := t.(*testing.T); isTest && setup.Share == nil {
+		// Law 1: what the log says is what the read models hold. It runs after
+		// the clean-up of the kits that share this one, which came later.
+		t.Cleanup(func() {
+			if !t.Failed() {
+				projectionstest.RequireRebuildEqual(t, k.DB.App)
+			}
+		})
+	}
 	t.Cleanup(func() { k.Library.Close(context.Background()) })
 	authorizer := setup.Authorizer
 	if authorizer == nil {
