@@ -102,7 +102,7 @@ func (s *Store) logRecord(log ids.ID, typ, dataSchema string, data []byte) Recor
 
 // executor is a connection or a transaction.
 type executor interface {
-	querier
+	Querier
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 

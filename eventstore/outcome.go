@@ -32,11 +32,7 @@ func (s *Store) Outcome(ctx context.Context, commit ids.ID) (Outcome, error) {
 	return outcome, err
 }
 
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-func readOutcome(ctx context.Context, q querier, commit ids.ID) (Outcome, int64, error) {
+func readOutcome(ctx context.Context, q Querier, commit ids.ID) (Outcome, int64, error) {
 	var outcome string
 	var floor int64
 	err := q.QueryRow(ctx, sqlOutcome, pgID(commit)).Scan(&outcome, &floor)

@@ -296,3 +296,18 @@ func ExampleOrigin() {
 	fmt.Println(Origin([16]byte{15: 1}, 2))
 	// Output: icecore/00000000-0000-0000-0000-000000000001/2
 }
+
+// Migrate makes the first partitions as the owner, so that a server started
+// later finds room at once.
+func TestOwnerMakesPartitions(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	for range 2 { // the second time there is nothing to do
+		if err := MakePartitions(t.Context(), db.Owner, 1000, 1); err != nil {
+			t.Fatal(err)
+		}
+		if n := value[int](t, db, "SELECT count(*) FROM es.partition"); n != 2 {
+			t.Errorf("%d partitions", n)
+		}
+	}
+}

@@ -52,7 +52,7 @@ type Config struct {
 	BurnTimeout   time.Duration // time to settle a fate before it is unknown: 5 s
 	PollInterval  time.Duration // sequencer and waiters look without being told: 25 ms
 	BatchSize     int           // events in one round of the sequencer: 2,000, at least MaxRecords+1
-	PartitionSize int64         // numbers in one partition of es.event: 5,000,000
+	PartitionSize int64         // numbers in one partition of es.event: DefaultPartitionSize
 }
 
 // Store is the log on PostgreSQL. It is safe for concurrent use.
@@ -122,7 +122,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	}
 	s.batchSize = max(s.batchSize, MaxRecords+1)
 	if s.partitionSize == 0 {
-		s.partitionSize = 5_000_000
+		s.partitionSize = DefaultPartitionSize
 	}
 	if err := s.readKeys(c.SigningKey, c.VerifierKeys); err != nil {
 		return nil, fmt.Errorf("open the log: %w", err)

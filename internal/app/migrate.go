@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/config"
 	"github.com/icecore-catalog/icecore/schema"
 )
@@ -34,6 +35,9 @@ func Migrate(ctx context.Context, t *Target, out io.Writer) error {
 		Applied: func(m schema.Migration) { _, _ = fmt.Fprintf(out, "applied %s\n", m) },
 	})
 	if err != nil {
+		return err
+	}
+	if err := eventstore.MakePartitions(ctx, conn, t.config.Log.PartitionSize, 1); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "the schema is at %d; the server works as %s\n", state.Target, role)
