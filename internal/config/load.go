@@ -18,8 +18,11 @@ const Prefix = "ICECORE_"
 const FileVariable = Prefix + "CONFIG_FILE"
 
 // ours are variables of the project that are not settings of a server: they
-// steer tests, and the download of PostgreSQL by dev.
-var ours = []string{"CONFIG_FILE", "TEST_PG", "LONG", "E2E", "BENCH", "PG_MIRROR", "DATA", "UPDATE"}
+// steer its tests, its tools, and the download of PostgreSQL by dev. Those that
+// end with an underscore stand for all names that begin so.
+var ours = []string{
+	"CONFIG_FILE", "DATA", "PG_MIRROR", "HAMMER_TOKEN", "BIN", "LONG", "BENCH", "BENCH_", "FAULTS_", "TEST_",
+}
 
 // ValueError is a wrong value of one setting. Its text never holds the value
 // of a secret.
@@ -203,7 +206,7 @@ func unknown(values map[string]string) []string {
 	}
 	var list []string
 	for k := range values {
-		if !known[k] {
+		if !known[k] && !slices.ContainsFunc(ours, func(o string) bool { return strings.HasSuffix(o, "_") && strings.HasPrefix(k, Prefix+o) }) {
 			list = append(list, k)
 		}
 	}
