@@ -137,7 +137,7 @@ func New(t testing.TB, setup Setup) *Kit {
 	}
 	parts := Parts{
 		Commands: commands.Deps{
-			Log: k.Store, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool),
+			Log: noDeadlocks{k.Store, t}, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool),
 			Profiles: stores, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
 		},
 		Queries: queries.Deps{
