@@ -166,7 +166,7 @@ func TestSetLocationCannotMoveIntoANeighbour(t *testing.T) {
 
 func TestLinksDoNotLeadAround(t *testing.T) {
 	t.Parallel()
-	k := kit.New(t, kit.Setup{})
+	k := kit.New(t, kit.Setup{Damaged: true})
 	k.Namespace("db")
 	v := newVictim(t, k)
 	alias := filepath.Join(k.Root, "alias")

@@ -131,7 +131,7 @@ func TestETagCoversWhatChangesTheAnswer(t *testing.T) {
 
 func TestNotModifiedTouchesNoDocument(t *testing.T) {
 	t.Parallel()
-	k := kit.New(t, kit.Setup{NoSaver: true})
+	k := kit.New(t, kit.Setup{NoSaver: true, Damaged: true})
 	k.Namespace("db")
 	table := k.Table("db", "t")
 	if err := os.Remove(strings.TrimPrefix(table.Pointer, "file://")); err != nil {

@@ -45,6 +45,8 @@ type Setup struct {
 	Opener func(*storage.Stores) Opener
 	// Flights, if set, counts the round trips to PostgreSQL.
 	Flights *Flights
+	// Damaged skips the check of documents at the end: the test spoils files.
+	Damaged bool
 	// NoSaver keeps documents out of the database's cache.
 	NoSaver bool
 }
@@ -122,11 +124,15 @@ func New(t testing.TB, setup Setup) *Kit {
 	}
 	k.Library = documents.NewLibrary(options)
 	if _, isTest := t.(*testing.T); isTest && setup.Share == nil {
-		// Law 1: what the log says is what the read models hold. It runs after
-		// the clean-up of the kits that share this one, which came later.
+		// Law 1: what the log says is what the read models hold, and what each
+		// document was made from. It runs after the clean-up of the kits that share
+		// this one, which came later.
 		t.Cleanup(func() {
 			if !t.Failed() {
 				projectionstest.RequireRebuildEqual(t, k.DB.App)
+			}
+			if !t.Failed() && !setup.Damaged {
+				requireFolds(t, k.DB.App, stores)
 			}
 		})
 	}
