@@ -2,8 +2,10 @@ package projections_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
-	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
@@ -133,7 +134,38 @@ func run(b *testing.B, clients int, op func(*rand.Rand) error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-var (
-	_ = catalog.MainBranch
-	_ = ids.Nil
-)
+// BenchmarkReplay measures how fast the log is carried into empty tables: a
+// table's life of one creation and three commits, among a few drops.
+func BenchmarkReplay(b *testing.B) {
+	w := newWorld(b)
+	_, project := w.bootstrap()
+	wh := w.newWarehouse(project, "demo")
+	tables := w.fill(wh, 10, 1000)
+	for range 3 {
+		for chunk := range slices.Chunk(tables, 500) {
+			steps := make([]step, len(chunk))
+			for i, t := range chunk {
+				steps[i] = commitStep(t, nil, nil)
+				steps[i].event.(*catalog.TableCommitted).Updates = json.RawMessage(typicalUpdates)
+			}
+			w.must(steps...)
+		}
+	}
+	for _, t := range tables[:500] {
+		w.must(dropStep(t))
+	}
+	w.drain()
+	b.ResetTimer()
+	var events int64
+	for range b.N {
+		n, err := projections.ReplayAll(b.Context(), projections.CheckConfig{Pool: w.db.App, Log: w.store})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events += n
+	}
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+}
+
+// typicalUpdates is what PyIceberg sends for an append.
+const typicalUpdates = `[{"action":"add-snapshot","snapshot":{"snapshot-id":3051729675574597004,"parent-snapshot-id":3051729675574597003,"sequence-number":2,"timestamp-ms":1717000000400,"manifest-list":"file:///srv/demo/orders/metadata/snap-3051729675574597004-0-018f3c1e-7b2a-7cde-8f01-000000000031.avro","summary":{"operation":"append","added-files-size":"1234","added-data-files":"1","added-records":"3","total-data-files":"7","total-delete-files":"0","total-records":"21","total-files-size":"8638","total-position-deletes":"0","total-equality-deletes":"0"},"schema-id":0}},{"action":"set-snapshot-ref","ref-name":"main","type":"branch","snapshot-id":3051729675574597004}]`
