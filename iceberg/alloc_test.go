@@ -1,7 +1,10 @@
 package iceberg
 
 import (
+	"encoding/json"
+	"math"
 	"testing"
+	"time"
 )
 
 // TestAppendAllocationsDoNotGrow is the budget of an append: whatever the
@@ -60,5 +63,48 @@ func TestExpiryOfManySnapshots(t *testing.T) {
 	next := apply(t, m, string(append(list, ']')))
 	if next.SnapshotCount() != 1 || len(next.SnapshotLog()) != 1 {
 		t.Errorf("%d snapshots, %d log entries left", next.SnapshotCount(), len(next.SnapshotLog()))
+	}
+}
+
+// TestAppendBudget: an append costs at most two passes of encoding/json.Valid
+// over the document, cold; warm it costs a small part of one. The margins are
+// wide (a cold append takes about 0.4 passes), so a busy machine passes.
+func TestAppendBudget(t *testing.T) {
+	doc := bigDocument(t, 5000)
+	m, err := ParseMetadata(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	updates := nextAppend(t, m)
+	best := func(run func()) time.Duration {
+		least := time.Duration(math.MaxInt64)
+		for range 5 {
+			start := time.Now()
+			run()
+			least = min(least, time.Since(start))
+		}
+		return least
+	}
+	pass := best(func() {
+		if !json.Valid(doc) {
+			t.Fatal("invalid")
+		}
+	})
+	commit := func(base *Metadata) {
+		if _, _, err := Apply(base, updates, testContext()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm := best(func() { commit(m) })
+	cold := best(func() {
+		base, err := ParseMetadata(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit(base)
+	})
+	t.Logf("json.Valid %v; append warm %v (%.2f passes), cold %v (%.2f passes)", pass, warm, float64(warm)/float64(pass), cold, float64(cold)/float64(pass))
+	if cold > 2*pass || warm > pass {
+		t.Error("over budget")
 	}
 }

@@ -168,7 +168,7 @@ func TestCreateProperties(t *testing.T) {
 		{`{"write.metadata.metrics.column.nope":"full"}`, Validation, "Invalid metrics config, could not find column nope from table prop write.metadata.metrics.column.nope in schema"},
 		{`{"encryption.key-id":"k"}`, IllegalArgument, "encryption is not supported until v3"},
 		{`{"write.metadata.compression-codec":"zstd"}`, IllegalArgument, "Invalid codec name: zstd"},
-		{`{"a":null}`, BadRequest, "Cannot parse to a string value: a: null"},
+		{`{"a":null}`, BadRequest, "Cannot parse to a string value: a"},
 	} {
 		req, err := DecodeCreateRequest([]byte(`{"name":"t","location":"s3://b/t","schema":` + testSchema + `,"properties":` + tc.properties + `}`))
 		if err == nil {

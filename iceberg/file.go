@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -113,7 +114,7 @@ func DecodeFile(file string, data []byte, maxBytes int64) ([]byte, error) {
 	if err != nil {
 		return nil, badRequest("Cannot read gzip metadata file %s: %v", file, err)
 	}
-	doc, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	doc, err := io.ReadAll(io.LimitReader(r, min(maxBytes, math.MaxInt64-1)+1))
 	switch {
 	case err != nil && errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, badRequest("Cannot read gzip metadata file %s: it is cut off", file)

@@ -148,15 +148,3 @@ func appended(t testing.TB, base *Metadata, n int64) *Metadata {
 	}
 	return base
 }
-
-// doc decodes a document for inspection, numbers kept as text.
-func doc(t testing.TB, m *Metadata) map[string]any {
-	t.Helper()
-	d := json.NewDecoder(strings.NewReader(string(m.Bytes())))
-	d.UseNumber()
-	var out map[string]any
-	if err := d.Decode(&out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}

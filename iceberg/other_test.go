@@ -114,8 +114,8 @@ func TestSetProperties(t *testing.T) {
 			t.Errorf("%s = %q, want %q", k, v, want)
 		}
 	}
-	refuse(t, m, `[{"action":"set-properties","updates":{"n":null}}]`, BadRequest, "Cannot parse to a string value: n: null")
-	refuse(t, m, `[{"action":"set-properties","updates":{"n":{}}}]`, BadRequest, "Cannot parse to a string value: n: {}")
+	refuse(t, m, `[{"action":"set-properties","updates":{"n":null}}]`, BadRequest, "Cannot parse to a string value: n")
+	refuse(t, m, `[{"action":"set-properties","updates":{"n":{}}}]`, BadRequest, "Cannot parse to a string value: n")
 	refuse(t, m, `[{"action":"set-properties"}]`, BadRequest, "Cannot parse missing map: updates")
 	next = apply(t, m, `[{"action":"remove-properties","removals":["a","nope"]}]`)
 	if _, ok := next.Property("a"); ok {
@@ -268,5 +268,20 @@ func TestUpdatesKeepRaw(t *testing.T) {
 	if list[0].Action() != "set-location" || string(list[0].Raw()) != `{"ACTION":1,"action":"Set-Location","location":"s3:\/\/x"}` ||
 		string(list[1].Raw()) != `{"action":"REMOVE-STATISTICS", "snapshot-id": 1 }` {
 		t.Errorf("%s %s / %s", list[0].Action(), list[0].Raw(), list[1].Raw())
+	}
+}
+
+// TestErrorsDoNotRepeatProperties: tenants put secrets into properties.
+func TestErrorsDoNotRepeatProperties(t *testing.T) {
+	t.Parallel()
+	const secret = `"hunter2"`
+	_, a := DecodeUpdates([]byte(`[{"action":"set-properties","updates":{"s3.secret":[` + secret + `]}}]`))
+	_, b := DecodeCreateRequest([]byte(`{"name":"t","properties":{"s3.secret":{"x":` + secret + `}}}`))
+	_, c := ParseMetadata([]byte(strings.Replace(string(newTable(t, 2).Bytes()), `"properties":{`, `"properties":{"s3.secret":[`+secret+`],`, 1)))
+	_, d := DecodeUpdates([]byte(`[{"action":"add-snapshot","snapshot":{"summary":{"s3.secret":[` + secret + `]}}}]`))
+	for i, err := range []error{a, b, c, d} {
+		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "s3.secret") {
+			t.Errorf("%d: %v", i, err)
+		}
 	}
 }

@@ -177,7 +177,7 @@ func (p *parser) readProperties() {
 	list := []propertyItem{}
 	for o := p.object(); p.member(&o); {
 		name := string(o.key)
-		value := p.str(name)
+		value := p.tenantText(name)
 		list = append(list, propertyItem{name, value, span{o.keyAt, p.pos}})
 	}
 	p.m.properties = list

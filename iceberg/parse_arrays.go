@@ -22,7 +22,7 @@ func (p *parser) readSnapshots() {
 			n := p.likely(p.pos - start)
 			x.ids, x.heads = make([]int64, 0, n), make([]snapshotHead, 0, n)
 		}
-		s.head.a, s.head.b = uint32(start-x.body.a), uint32(p.pos-x.body.a)
+		s.head.a, s.head.b = offset(start-x.body.a), offset(p.pos-x.body.a)
 		x.body.b = p.pos
 		x.ids, x.heads = append(x.ids, s.id), append(x.heads, s.head)
 	}
@@ -150,7 +150,7 @@ func (c *cursor) skipStringMap(member string) {
 	}
 	for o := c.object(); c.member(&o); {
 		if c.peek() != '"' {
-			c.mistyped("a string value", string(o.key))
+			c.atString(string(o.key))
 			return
 		}
 		c.stringToken()
@@ -188,7 +188,7 @@ func (p *parser) readHistory() {
 			x.body.a = start
 			x.entries = make([]historyEntry, 0, p.likely(p.pos-start))
 		}
-		e.a, e.b = uint32(start-x.body.a), uint32(p.pos-x.body.a)
+		e.a, e.b = offset(start-x.body.a), offset(p.pos-x.body.a)
 		x.body.b = p.pos
 		x.entries = append(x.entries, e)
 	}
@@ -240,8 +240,8 @@ func (p *parser) readFiles() {
 		if x.entries == nil {
 			x.body.a = start
 		}
-		e.a, e.b = uint32(start-x.body.a), uint32(p.pos-x.body.a)
-		e.fa, e.fb = uint32(file.a-x.body.a), uint32(file.b-x.body.a)
+		e.a, e.b = offset(start-x.body.a), offset(p.pos-x.body.a)
+		e.fa, e.fb = offset(file.a-x.body.a), offset(file.b-x.body.a)
 		x.body.b = p.pos
 		x.entries = append(x.entries, e)
 	}

@@ -57,7 +57,7 @@ func TestParseRejects(t *testing.T) {
 		{"duplicate member in a snapshot", edited(t, doc, `"added-records":"3"`, `"added-records":"3","added-records":"4"`), BadRequest, `duplicate member "added-records"`},
 		{"duplicate schema", edited(t, doc, `"schemas":[`, `"schemas":[{"schema-id":0,"type":"struct","fields":[]},`), Validation, "duplicate schema-id: 0"},
 		{"id beyond 64 bits", edited(t, doc, `"current-snapshot-id":2`, `"current-snapshot-id":99999999999999999999`), BadRequest, "Cannot parse to a long value: current-snapshot-id"},
-		{"property that is no string", edited(t, doc, `"properties":{`, `"properties":{"n":1,`), BadRequest, "Cannot parse to a string value: n: 1"},
+		{"property that is no string", edited(t, doc, `"properties":{`, `"properties":{"n":1,`), BadRequest, "Cannot parse to a string value: n"},
 		{"snapshot log backwards", edited(t, doc, `"snapshot-log":[`, `"snapshot-log":[{"timestamp-ms":1900000000000,"snapshot-id":1},`), Validation, "Expected sorted snapshot log entries"},
 		{"last update before the log", edited(t, doc, `"last-updated-ms":17`, `"last-updated-ms":16`), Validation, "before last snapshot log entry"},
 		{"last update before the metadata log", edited(t, string(newTable(t, 2).Bytes()), `"metadata-log":[`, `"metadata-log":[{"timestamp-ms":1900000000000,"metadata-file":"x"}`), Validation, "before the latest metadata log entry"},

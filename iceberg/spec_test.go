@@ -242,6 +242,12 @@ func TestSortOrders(t *testing.T) {
 	if next.DefaultSortOrderID() != 0 {
 		t.Errorf("unsorted order has id %d", next.DefaultSortOrderID())
 	}
+	created := apply(t, nil, strings.Replace(javaCreate(2), `"sort-order":{"order-id":0,"fields":[]}`,
+		`"sort-order":{"order-id":0,"fields":[`+sortFieldJSON(1, "identity")+`]}`, 1))
+	if created.DefaultSortOrderID() != 1 {
+		t.Errorf("a sorted order has id %d though no other is there: 0 is the unsorted one's", created.DefaultSortOrderID())
+	}
+	refuse(t, created, `[{"action":"set-default-sort-order","sort-order-id":0}]`, IllegalArgument, "unknown sort order: 0")
 	if next := apply(t, m, `[{"action":"set-default-sort-order","sort-order-id":1}]`); next != m {
 		t.Error("setting the default order again is a change")
 	}

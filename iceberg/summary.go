@@ -109,13 +109,13 @@ func (m *Metadata) RefsOnly() []byte {
 // a repeat of it, which must fail its requirement, may be answered as done.
 // False when the updates add none.
 func HasSnapshots(m *Metadata, updates []Update) bool {
-	any := false
+	added := false
 	for _, u := range updates {
 		ch, ok := u.change.(addSnapshot)
 		if !ok {
 			continue
 		}
-		any = true
+		added = true
 		raw := ch.raw
 		if m.formatVersion == 1 {
 			var err error
@@ -128,5 +128,5 @@ func HasSnapshots(m *Metadata, updates []Update) bool {
 			return false
 		}
 	}
-	return any
+	return added
 }

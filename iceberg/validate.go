@@ -1,6 +1,9 @@
 package iceberg
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // maxDisorder is how far the logs may run backwards, and the last update
 // behind them, for Java to read a document: one minute, in milliseconds.
@@ -59,5 +62,5 @@ func (m *Metadata) validateLogs() error {
 
 // before says whether t is more than the allowed disorder before earlier.
 func before(t, earlier int64) bool {
-	return t < earlier && uint64(earlier)-uint64(t) > maxDisorder
+	return earlier >= math.MinInt64+maxDisorder && t < earlier-maxDisorder
 }

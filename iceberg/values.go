@@ -100,6 +100,32 @@ func (c *cursor) mistyped(want, member string) {
 	}
 }
 
+// tenantText reads a value of a string map. Its message does not repeat the
+// value: tenants put secrets into properties.
+func (c *cursor) tenantText(member string) string {
+	if !c.atString(member) {
+		return ""
+	}
+	text, escaped := c.stringToken()
+	if escaped {
+		text = unescape(text)
+	}
+	return string(text)
+}
+
+// atString rejects what is not a string, without repeating it.
+func (c *cursor) atString(member string) bool {
+	if c.peek() == '"' {
+		return true
+	}
+	if c.err == nil {
+		if c.skip(); c.err == nil {
+			c.err = badRequest("Cannot parse to a string value: %s", clip([]byte(member)))
+		}
+	}
+	return false
+}
+
 func missing(kind, member string) error {
 	return badRequest("Cannot parse missing %s: %s", kind, member)
 }
@@ -164,7 +190,7 @@ func (c *cursor) stringMap(member string, lenient bool) []property {
 		p := property{name: string(o.key)}
 		switch ch := c.peek(); {
 		case ch == '"' || !lenient || ch == 'n' || ch == '{' || ch == '[':
-			p.value = c.str(p.name)
+			p.value = c.tenantText(p.name)
 			p.raw = c.data[o.keyAt:c.pos]
 		default:
 			p.value = string(c.skip().of(c.data))

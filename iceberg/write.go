@@ -307,7 +307,7 @@ func (b *builder) writeSnapshots(w *writer) {
 		}
 		w.separate(open)
 		from := l.base.heads[i].a
-		shift := uint32(len(w.out)-open) - from
+		shift := offset(len(w.out)-open) - from
 		block := span{l.base.body.a + int(from), l.base.body.a + int(l.base.heads[j-1].b)}
 		w.raw(block.of(b.base.doc))
 		x.ids = append(x.ids, l.base.ids[i:j]...)
@@ -325,7 +325,7 @@ func (b *builder) writeSnapshots(w *writer) {
 		w.separate(open)
 		at := w.raw(s.raw)
 		h := s.facts.head
-		h.a, h.b = uint32(at.a-open), uint32(at.b-open)
+		h.a, h.b = offset(at.a-open), offset(at.b-open)
 		x.ids, x.heads = append(x.ids, s.facts.id), append(x.heads, h)
 	}
 	x.body.b = len(w.out)
@@ -417,13 +417,13 @@ func (b *builder) writeHistory(w *writer, p historyPlan) {
 	}
 	for _, e := range p.added {
 		w.separate(open)
-		e.a = uint32(len(w.out) - open)
+		e.a = offset(len(w.out) - open)
 		w.out = append(w.out, `{"timestamp-ms":`...)
 		w.out = appendInt(w.out, e.timestamp)
 		w.out = append(w.out, `,"snapshot-id":`...)
 		w.out = appendInt(w.out, e.snapshot)
 		w.out = append(w.out, '}')
-		e.b = uint32(len(w.out) - open)
+		e.b = offset(len(w.out) - open)
 		x.entries = append(x.entries, e)
 	}
 	if len(x.entries) > 0 {
@@ -478,15 +478,15 @@ func (b *builder) writeFiles(w *writer, p filesPlan) {
 	}
 	if p.file != "" {
 		w.separate(open)
-		e := fileEntry{timestamp: p.time, a: uint32(len(w.out) - open)}
+		e := fileEntry{timestamp: p.time, a: offset(len(w.out) - open)}
 		w.out = append(w.out, `{"timestamp-ms":`...)
 		w.out = appendInt(w.out, p.time)
 		w.out = append(w.out, `,"metadata-file":`...)
-		e.fa = uint32(len(w.out) - open)
+		e.fa = offset(len(w.out) - open)
 		w.out = appendString(w.out, p.file)
-		e.fb = uint32(len(w.out) - open)
+		e.fb = offset(len(w.out) - open)
 		w.out = append(w.out, '}')
-		e.b = uint32(len(w.out) - open)
+		e.b = offset(len(w.out) - open)
 		x.entries = append(x.entries, e)
 	}
 	if len(x.entries) > 0 {
