@@ -70,6 +70,7 @@ func unready(message string, cause error) error {
 // there was work.
 type progress struct {
 	mu    sync.Mutex
+	work  bool // there was some at the last look
 	seen  int64
 	since time.Time
 }
@@ -77,8 +78,10 @@ type progress struct {
 func (p *progress) stood(now time.Time, head eventstore.Head) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if head.LastDrawn <= head.Seen || head.Seen != p.seen || p.since.IsZero() {
-		p.seen, p.since = head.Seen, now
+	work := head.LastDrawn > head.Seen
+	if !work || !p.work || head.Seen != p.seen {
+		p.since = now
 	}
+	p.work, p.seen = work, head.Seen
 	return now.Sub(p.since)
 }

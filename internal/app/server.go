@@ -96,7 +96,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 
 	// Mutations and reads.
 	s.commands = commands.New(commands.Deps{
-		Log: s.store, Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read),
+		Log: telemetry.LogAppends(s.store, log), Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read),
 		Profiles: stores, Documents: s.documents, Authorizer: authorizer,
 		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife,
 	})

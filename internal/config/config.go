@@ -45,7 +45,6 @@ type Catalog struct {
 	FileRoots        []string      `env:"FILE_ROOTS" doc:"Folders, separated by commas, below which warehouses on local or mounted file systems may lie. Empty: no such warehouse can be made or read."`
 	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"256MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
 	TokenSecret      Secret        `env:"TOKEN_SECRET" doc:"Seals page tokens, which hold the last name of a page; the same on all instances. Empty: derived from the id of the log, which keeps tokens opaque but is no secret from whoever reads the database."`
-	UndoWindow       time.Duration `env:"UNDO_WINDOW" default:"168h" min:"0s" doc:"How long metadata files that an event names are kept from clean-up, and how far back a point-in-time restore may reach."`
 	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
 func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
@@ -83,5 +85,39 @@ func TestTracesAreOffByDefaultAndReachTheCollectorWhenOn(t *testing.T) {
 	}
 	if path := <-got; path != "/v1/traces" {
 		t.Errorf("sent to %s", path)
+	}
+}
+
+// told is a log that answers what it is told.
+type told struct{ err error }
+
+func (l told) Append(_ context.Context, c *eventstore.Commit) (eventstore.Receipt, error) {
+	return eventstore.Receipt{CommitID: c.ID, AppendSeq: 7, Records: c.Records}, l.err
+}
+
+func TestCommitsAreLoggedWithRequestAndEvents(t *testing.T) {
+	t.Parallel()
+	source := ids.NewV7(clock.System{})
+	c := &eventstore.Commit{ID: source.New(), Records: []eventstore.Record{{ID: source.New(), Type: "dev.icecore.table.created", RequestID: source.New()}}}
+	for _, k := range []struct {
+		err  error
+		want []string
+	}{
+		{nil, []string{`"level":"INFO"`, c.Records[0].RequestID.String(), c.ID.String(), "dev.icecore.table.created " + c.Records[0].ID.String()}},
+		{&eventstore.UnknownError{CommitID: c.ID, Cause: context.DeadlineExceeded}, []string{`"level":"ERROR"`, c.Records[0].RequestID.String(), c.ID.String()}},
+		{&eventstore.ConflictError{}, nil},
+	} {
+		var out strings.Builder
+		if _, err := LogAppends(told{k.err}, NewLogger(&out, "info", "json")).Append(t.Context(), c); err != k.err {
+			t.Errorf("got %v", err)
+		}
+		for _, want := range k.want {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%v: %q misses %s", k.err, out.String(), want)
+			}
+		}
+		if k.want == nil && out.Len() > 0 {
+			t.Errorf("%v: %s", k.err, out.String())
+		}
 	}
 }
