@@ -26,3 +26,19 @@ func ReplayAll(ctx context.Context, c CheckConfig) (int64, error) {
 	err = r.catchUp(ctx, nil, 0)
 	return r.position, err
 }
+
+// WriteStatements returns the statements that inline projectors can queue.
+func WriteStatements() []string {
+	list := []string{"SELECT rm.claim($1, $2, $3, $4, $5, $6)"}
+	for _, t := range derivedTables() {
+		if t.inline {
+			list = append(list, insertSQL(t), deleteSQL(t))
+		}
+	}
+	return append(list,
+		updateSQL(namespaceTable, []string{"properties", "stream_version"}),
+		updateSQL(tabularTable, []string{"namespace_id", "name", "name_fold1", "stream_version"}),
+		updateSQL(tabularTable, []string{"table_uuid", "stream_version"}),
+		updateSQL(projectTable, []string{"authz_mark"}),
+	)
+}
