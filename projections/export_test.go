@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"runtime"
+	"slices"
 )
 
 // Waiting returns how many calls stand in the resolver's queue.
@@ -41,4 +42,23 @@ func WriteStatements() []string {
 		updateSQL(tabularTable, []string{"table_uuid", "stream_version"}),
 		updateSQL(projectTable, []string{"authz_mark"}),
 	)
+}
+
+// ReplayKeyed replays the log into tables that have their unique keys from the
+// start, as the last events of a rebuild meet them.
+func ReplayKeyed(ctx context.Context, c CheckConfig) (int64, error) {
+	c.defaults()
+	tables := derivedTables()
+	own := slices.DeleteFunc(slices.Clone(tables), func(t *table) bool { return !t.inline })
+	s, err := newShadow(ctx, c.Pool, tables, true)
+	if err != nil {
+		return 0, err
+	}
+	defer s.drop(ctx)
+	if err := s.dress(ctx, own); err != nil {
+		return 0, err
+	}
+	r := &replayer{log: c.Log, shadow: s, guards: true, pageSize: c.PageSize}
+	err = r.catchUp(ctx, nil, 0)
+	return r.position, err
 }

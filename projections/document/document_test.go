@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	kgzip "github.com/klauspost/compress/gzip"
 	"pgregory.net/rapid"
 
 	"github.com/icecore-catalog/icecore/projections/document"
@@ -48,6 +49,14 @@ func checkSplice(t testing.TB, prefix, doc, suffix []byte) {
 	member := p.AppendGzip(nil, prefix, suffix)
 	if got, want := gunzip(t, member), bytes.Join([][]byte{prefix, doc, suffix}, nil); !bytes.Equal(got, want) {
 		t.Fatalf("read %q, want %q", got, want)
+	}
+	// A second implementation agrees.
+	other, err := kgzip.NewReader(bytes.NewReader(member))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(other); err != nil || !bytes.Equal(got, bytes.Join([][]byte{prefix, doc, suffix}, nil)) {
+		t.Fatalf("the other reader: %v", err)
 	}
 	if int64(len(member)) != p.GzipSize(prefix, suffix) {
 		t.Fatalf("member of %d bytes, announced %d", len(member), p.GzipSize(prefix, suffix))
