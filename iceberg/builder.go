@@ -1,5 +1,10 @@
 package iceberg
 
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
 // BuildContext holds what is clock-like, random or known to the catalog only.
 // With equal contexts [Apply] and [NewTable] give equal bytes.
 type BuildContext struct {
@@ -8,7 +13,7 @@ type BuildContext struct {
 	// MetadataLocation is the file of the base document; it enters the
 	// metadata log. Empty for a create.
 	MetadataLocation string
-	// NewUUID makes a table-uuid where neither document nor request has one.
+	// NewUUID makes the table-uuid of a created table whose request has none.
 	NewUUID func() string
 	// DefaultFormatVersion is that of a table whose creator names none; 0
 	// means [DefaultFormatVersion].
@@ -274,7 +279,16 @@ func (b *builder) loadKeys() {
 	b.keys.loaded = true
 }
 
+// newUUID makes the table-uuid that neither document nor request has. An old
+// v1 document gets one from its own bytes, so that replay needs no more than
+// the document; a created table gets the catalog's.
 func (b *builder) newUUID() string {
+	if b.base != nil {
+		sum := sha256.Sum256(b.base.doc)
+		sum[6] = sum[6]&0x0f | 0x80 // version 8: made by a rule of one's own (RFC 9562)
+		sum[8] = sum[8]&0x3f | 0x80
+		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+	}
 	if b.ctx.NewUUID == nil {
 		return ""
 	}

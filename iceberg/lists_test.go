@@ -180,3 +180,43 @@ func TestDamagedParts(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovedPartsAreForgotten within the request that removes them.
+func TestRemovedPartsAreForgotten(t *testing.T) {
+	t.Parallel()
+	m := newTable(t, 2)
+	add := addSchemaJSON(schemaWith(column(1, "a", `"int"`)))
+	const set, remove = `{"action":"set-current-schema","schema-id":1}`, `{"action":"remove-schemas","schema-ids":[1]}`
+	used := set + `,{"action":"set-current-schema","schema-id":0}`
+	refuse(t, m, "["+add+","+used+","+remove+","+set+"]", IllegalArgument, "Cannot set current schema to unknown schema: 1")
+	refuse(t, m, "["+add+","+remove+","+setLastSchema+"]", Validation, "no schema has been added")
+	if next := apply(t, m, "["+add+","+add+","+remove+","+add+","+setLastSchema+"]"); next.CurrentSchemaID() != 1 || len(next.schemas) != 2 {
+		t.Errorf("a schema that was removed is taken for reused: %s", next.Bytes())
+	}
+	spec := addSpecJSON(specField(3, "day", "d"))
+	if next := apply(t, m, "["+spec+`,{"action":"remove-partition-specs","spec-ids":[1]},`+spec+","+setLastSpec+"]"); next.DefaultSpecID() != 1 {
+		t.Errorf("%s", next.Bytes())
+	}
+}
+
+// TestEqualPropertyKeepsItsSpelling when another one changes.
+func TestEqualPropertyKeepsItsSpelling(t *testing.T) {
+	t.Parallel()
+	m := apply(t, newTable(t, 2), `[{"action":"set-properties","updates":{"a":"\u0062"}}]`)
+	m = apply(t, m, `[{"action":"set-properties","updates":{"a":"b","c":"d"}}]`)
+	if !strings.Contains(string(m.Bytes()), `"a":"\u0062","c":"d"`) {
+		t.Errorf("%s", m.Bytes())
+	}
+}
+
+// TestIdentifierFieldsAreASet: order and repetition don't make a schema new.
+func TestIdentifierFieldsAreASet(t *testing.T) {
+	t.Parallel()
+	with := func(ids string) string {
+		return "[" + addSchemaJSON(`{"type":"struct","identifier-field-ids":`+ids+`,"fields":[{"id":1,"name":"a","required":true,"type":"int"},{"id":2,"name":"b","required":true,"type":"int"}]}`) + "]"
+	}
+	m := apply(t, newTable(t, 2), with("[1,2]"))
+	if next := apply(t, m, with("[2,1,2]")); next != m {
+		t.Errorf("%s", next.Bytes())
+	}
+}

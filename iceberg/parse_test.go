@@ -82,6 +82,9 @@ const oldV1 = `{"format-version":1,"location":"s3://bucket/old","last-updated-ms
 	`"partition-spec":[{"name":"a_bucket","transform":"bucket[8]","source-id":1},{"name":"b","transform":"identity","source-id":2}],` +
 	`"properties":{"owner":"x"},"current-snapshot-id":7,"snapshots":[{"snapshot-id":7,"timestamp-ms":1600000000000,"manifest-list":"s3://bucket/old/m.avro"}]}`
 
+// oldUUID comes from the bytes of oldV1 alone, so that replay finds it again.
+const oldUUID = "a905d7d1-0240-8c00-b78e-f5c8936aa362"
+
 func TestOldV1Document(t *testing.T) {
 	t.Parallel()
 	m, err := ParseMetadata([]byte(oldV1))
@@ -92,7 +95,7 @@ func TestOldV1Document(t *testing.T) {
 		t.Errorf("main %v, last partition id %d, uuid %q", r, m.LastPartitionID(), m.UUID())
 	}
 	next := apply(t, m, `[{"action":"set-properties","updates":{"k":"v"}}]`)
-	const want = `{"format-version":1,"table-uuid":"11111111-2222-4333-8444-555555555555","location":"s3://bucket/old","last-updated-ms":1700000000000,"last-column-id":2,` +
+	const want = `{"format-version":1,"table-uuid":"` + oldUUID + `","location":"s3://bucket/old","last-updated-ms":1700000000000,"last-column-id":2,` +
 		`"schema":{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":true,"type":"long"},{"id":2,"name":"b","required":false,"type":"string"}]},` +
 		`"current-schema-id":0,"schemas":[{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"a","required":true,"type":"long"},{"id":2,"name":"b","required":false,"type":"string"}]}],` +
 		`"partition-spec":[{"name":"a_bucket","transform":"bucket[8]","source-id":1,"field-id":1000},{"name":"b","transform":"identity","source-id":2,"field-id":1001}],` +
@@ -102,6 +105,10 @@ func TestOldV1Document(t *testing.T) {
 		`"statistics":[],"partition-statistics":[],"snapshot-log":[],"metadata-log":[{"timestamp-ms":1600000000000,"metadata-file":"s3://bucket/ns/t/metadata/00000-aaaa.metadata.json"}]}`
 	if got := string(next.Bytes()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	again, _, err := Apply(m, decode(t, `[{"action":"set-properties","updates":{"k":"v"}}]`), BuildContext{NowMS: testNow, MetadataLocation: testBase})
+	if err != nil || string(again.Bytes()) != want {
+		t.Errorf("without a source of uuids: %v", err)
 	}
 	for _, v := range []string{"2", "3"} {
 		apply(t, m, `[{"action":"upgrade-format-version","format-version":`+v+`}]`)
@@ -230,5 +237,20 @@ func TestAccessors(t *testing.T) {
 	}
 	if m.LastSequenceNumber() != 34 || m.NextRowID() != 100 || m.LastColumnID() != 6 || m.LastPartitionID() != 1000 {
 		t.Error("counters")
+	}
+}
+
+// TestV1SpecsWithoutFieldIDs: a rewrite fills them in.
+func TestV1SpecsWithoutFieldIDs(t *testing.T) {
+	t.Parallel()
+	doc := edited(t, oldV1, `"properties"`, `"default-spec-id":3,"partition-specs":[{"spec-id":3,"fields":[{"name":"b","transform":"identity","source-id":2},{"name":"a_bucket","transform":"bucket[8]","source-id":1}]}],"properties"`)
+	m, err := ParseMetadata(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := apply(t, m, `[{"action":"set-properties","updates":{"k":"v"}}]`)
+	const fields = `"fields":[{"name":"b","transform":"identity","source-id":2,"field-id":1000},{"name":"a_bucket","transform":"bucket[8]","source-id":1,"field-id":1001}]`
+	if !strings.Contains(string(next.Bytes()), `"partition-specs":[{"spec-id":3,`+fields) {
+		t.Errorf("%s", next.Bytes())
 	}
 }
