@@ -496,12 +496,6 @@ func (c *coder) objects(name string, n, most int, resize func(n int), walk func(
 	c.out = append(c.out, ']')
 }
 
-// isObject accepts any JSON object.
-func isObject(b []byte) error {
-	_, err := members(b)
-	return err
-}
-
 // isStringMap accepts an object whose values are strings: properties.
 func isStringMap(b []byte) error {
 	list, err := members(b)

@@ -39,13 +39,13 @@ type Facts struct {
 	Table     TabularFacts
 }
 
-// ServerFacts: the server's own stream.
+// ServerFacts are about the server's own stream.
 type ServerFacts struct {
 	ID           ids.ID
 	Bootstrapped bool
 }
 
-// ProjectFacts: Exists is false when the project is unknown.
+// ProjectFacts are about a project; Exists is false when it is unknown.
 type ProjectFacts struct {
 	Exists    bool
 	ID        ids.ID
@@ -53,8 +53,8 @@ type ProjectFacts struct {
 	AuthzMark ids.ID // id of the last event that changed a right in it
 }
 
-// WarehouseFacts: Exists is false when the warehouse is unknown. StorageProfile
-// and AllowedFormats are shared and must not be written to.
+// WarehouseFacts are about a warehouse; Exists is false when it is unknown.
+// StorageProfile and AllowedFormats are shared and must not be written to.
 type WarehouseFacts struct {
 	Exists         bool
 	ID             ids.ID
@@ -69,7 +69,7 @@ type WarehouseFacts struct {
 	Protected      bool
 }
 
-// NamespaceFacts: Exists is false when the namespace is unknown.
+// NamespaceFacts are about a namespace; Exists is false when it is unknown.
 type NamespaceFacts struct {
 	Exists    bool
 	ID        ids.ID
@@ -89,7 +89,8 @@ type NamespaceFacts struct {
 	ParentID     ids.ID
 }
 
-// TabularFacts: Exists is false when the name is free.
+// TabularFacts are about a table or view; Exists is false when the name is
+// free.
 type TabularFacts struct {
 	Exists    bool
 	ID        ids.ID

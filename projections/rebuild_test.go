@@ -211,7 +211,7 @@ func (w *world) busy(wh *object, writers int) (stop func()) {
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			append := func(s step) bool {
+			do := func(s step) bool {
 				err := w.try(s)
 				if err != nil {
 					w.Errorf("writer %d: %v", n, err)
@@ -220,13 +220,13 @@ func (w *world) busy(wh *object, writers int) (stop func()) {
 			}
 			for i := 0; ctx.Err() == nil; i++ {
 				s := tableStep(ns, fmt.Sprintf("t%d", i))
-				if !append(s) || !append(commitStep(hot, nil, nil)) || !append(commitStep(s.on, nil, nil)) {
+				if !do(s) || !do(commitStep(hot, nil, nil)) || !do(commitStep(s.on, nil, nil)) {
 					return
 				}
-				if i%2 == 0 && !append(dropStep(s.on)) {
+				if i%2 == 0 && !do(dropStep(s.on)) {
 					return
 				}
-				if i%3 == 0 && !append(renameStep(hot, ns, "hot")) {
+				if i%3 == 0 && !do(renameStep(hot, ns, "hot")) {
 					return
 				}
 			}

@@ -51,8 +51,9 @@ func (f Finding) String() string {
 		return fmt.Sprintf("%s: row %s is missing, the log makes it %s", f.Table, f.Key, f.Rebuilt)
 	case RowUnexplained:
 		return fmt.Sprintf("%s: row %s comes from no event: %s", f.Table, f.Key, f.Live)
+	default: // of documents
+		return fmt.Sprintf("%s: table %s, event %s, %s: %s", f.Kind, f.Object, f.Event, f.Location, f.Detail)
 	}
-	return fmt.Sprintf("%s: table %s, event %s, %s: %s", f.Kind, f.Object, f.Event, f.Location, f.Detail)
 }
 
 // Report is the result of a comparison or verification.
