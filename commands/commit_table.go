@@ -22,7 +22,7 @@ func (s *Service) CommitTable(ctx context.Context, call Call, in CommitTable) (T
 	return once(ctx, s, call, func(ctx context.Context) (Table, bool, error) {
 		var d *decided
 		receipt, err := s.attempt(ctx, []string{c.path}, func(ctx context.Context, t *try) error {
-			f, hint, err := s.resolveTable(ctx, in.Warehouse, c.table, c.path)
+			f, hint, err := s.resolveHinted(ctx, c.query(in.Warehouse), c.path)
 			if err != nil {
 				return err
 			}
@@ -59,8 +59,21 @@ func (s *Service) CommitTable(ctx context.Context, call Call, in CommitTable) (T
 
 // resolveTable asks for a table's facts, with what was last seen of it as hint.
 func (s *Service) resolveTable(ctx context.Context, warehouse ids.ID, t Identifier, path string) (*projections.Facts, *documents.Document, error) {
+	return s.resolveHinted(ctx, queryOf(warehouse, t), path)
+}
+
+// query asks for the base of a change. Only a creation needs to know more of
+// the namespace than how it is spelled; the rest takes the cheaper way.
+func (c *change) query(warehouse ids.ID) projections.Query {
+	q := queryOf(warehouse, c.table)
+	if !c.create && q.Name != "" {
+		q.Details, q.Spelling = false, true
+	}
+	return q
+}
+
+func (s *Service) resolveHinted(ctx context.Context, query projections.Query, path string) (*projections.Facts, *documents.Document, error) {
 	hint := s.deps.Documents.Last(path)
-	query := queryOf(warehouse, t)
 	query.Hint = hintOf(hint)
 	facts, err := s.resolve(ctx, query)
 	if err != nil {

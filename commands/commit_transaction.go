@@ -77,7 +77,7 @@ func (s *Service) resolveAll(ctx context.Context, warehouse ids.ID, changes []*c
 	queries, hints := make([]projections.Query, len(changes)), make([]*documents.Document, len(changes))
 	for i, c := range changes {
 		hints[i] = s.deps.Documents.Last(c.path)
-		queries[i] = queryOf(warehouse, c.table)
+		queries[i] = c.query(warehouse)
 		queries[i].Hint = hintOf(hints[i])
 	}
 	facts, err := s.resolve(ctx, queries...)

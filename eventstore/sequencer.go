@@ -29,6 +29,10 @@ const (
 	tcpUserTimeout   = "5s"
 )
 
+// roundRest is the least time between two rounds with work. The first commit
+// after a quiet moment is sequenced at once.
+const roundRest = 10 * time.Millisecond
+
 // Sequencer gives positions to commits (design 3.4). Every instance runs one;
 // the lock on the head row elects. It is not safe for concurrent use.
 type Sequencer struct {
@@ -50,13 +54,15 @@ func (q *Sequencer) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	look := true // a peek is worth it: nobody told us of work
+	nudge := q.store.nudge
 	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-q.store.nudge:
+		case <-nudge:
 			look = false
 		case <-timer.C:
+			nudge = q.store.nudge
 		}
 		worked, err := q.turn(ctx, look)
 		look = true
@@ -70,7 +76,10 @@ func (q *Sequencer) Run(ctx context.Context) error {
 			wait = min(time.Duration(failures)*100*time.Millisecond, time.Second)
 			q.close(ctx)
 		case worked:
-			failures, wait, look = 0, 0, false // more may have come meanwhile
+			// More may have come meanwhile. A short rest lets commits gather: a
+			// round costs as much as several commits, and a stream of them
+			// needs no round for each.
+			failures, wait, look, nudge = 0, roundRest, false, nil
 		default:
 			failures = 0
 		}

@@ -23,6 +23,9 @@ type Query struct {
 	// Name or Object, which is about the namespace or what is above, gets them
 	// in any case.
 	Details bool
+	// Spelling asks for the levels of the namespace as they were created: what a
+	// commit's event needs. Details brings them too.
+	Spelling bool
 	// Hint is the mark of the object that this instance saw last: pointer and
 	// document come back only when the mark is another (design 5).
 	Hint ids.ID

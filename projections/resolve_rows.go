@@ -34,7 +34,7 @@ type arguments struct {
 	warehouseName       []string
 	path, parent, name  []string
 	hint, warehouseHint [][16]byte
-	details             []bool
+	details, spelling   []bool
 	object              [][16]byte
 	objects             bool              // some query names an object by id
 	lean                bool              // every query fits the lean statement
@@ -58,7 +58,7 @@ func (r *SharedResolver) arguments(calls [][]Query) *arguments {
 	a := &arguments{
 		warehouse: make([][16]byte, n), project: make([][16]byte, n), warehouseName: make([]string, n),
 		path: make([]string, n), parent: make([]string, n), name: make([]string, n),
-		hint: make([][16]byte, n), warehouseHint: make([][16]byte, n), details: make([]bool, n),
+		hint: make([][16]byte, n), warehouseHint: make([][16]byte, n), details: make([]bool, n), spelling: make([]bool, n),
 		object: make([][16]byte, n), known: make([]*knownWarehouse, n), seats: make([]seat, n), lean: true,
 	}
 	i := 0
@@ -106,6 +106,7 @@ func (a *arguments) set(r *SharedResolver, i int, q *Query) {
 		}
 	}
 	a.details[i] = q.Details || q.Name == "" && q.Object.IsNil()
+	a.spelling[i] = q.Spelling
 	a.object[i] = q.Object
 	a.objects = a.objects || !q.Object.IsNil()
 	a.lean = a.lean && a.known[i] != nil && !a.details[i] && q.Object.IsNil()
@@ -169,8 +170,12 @@ func (w *resolveRow) targets() []any {
 // read runs the full statement and seats its rows.
 func (a *arguments) read(ctx context.Context, r *SharedResolver, facts [][]Facts) error {
 	sql := resolveSQL
+	details := make([]bool, len(a.details))
+	for i := range details {
+		details[i] = a.details[i] || a.spelling[i]
+	}
 	args := []any{
-		a.warehouse, a.project, a.warehouseName, a.path, a.parent, a.name, a.hint, a.warehouseHint, a.details,
+		a.warehouse, a.project, a.warehouseName, a.path, a.parent, a.name, a.hint, a.warehouseHint, details,
 		[16]byte(catalog.MainBranch),
 	}
 	if a.objects {
@@ -189,7 +194,7 @@ func (a *arguments) readLean(ctx context.Context, r *SharedResolver, facts [][]F
 	for i, k := range a.known {
 		projects[i] = k.project
 	}
-	args := []any{a.warehouse, projects, a.path, a.name, a.hint, [16]byte(catalog.MainBranch)}
+	args := []any{a.warehouse, projects, a.path, a.name, a.hint, [16]byte(catalog.MainBranch), a.spelling}
 	var w resolveRow
 	err = a.rows(ctx, r.db, resolveLeanSQL, args, w.leanTargets(), func(i int) error {
 		f := a.seat(facts, i)
@@ -247,7 +252,7 @@ func (a *arguments) rows(ctx context.Context, db Querier, sql string, args, targ
 
 func (w *resolveRow) leanTargets() []any {
 	return []any{
-		&w.ord, &w.now, &w.warehouseMark, &w.authzMark, &w.namespace, &w.ancestors, &w.nProtected,
+		&w.ord, &w.now, &w.warehouseMark, &w.authzMark, &w.namespace, &w.ancestors, &w.nProtected, &w.levels,
 		&w.tabular, &w.kind, &w.name, &w.tableUUID, &w.tProtected, &w.tabularVersion, &w.tabularMark, &w.pointer,
 		&w.form, &w.crc32, &w.length, &w.body,
 	}

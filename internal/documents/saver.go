@@ -16,6 +16,10 @@ const (
 	// maxWaiting bounds the documents that wait to be saved; more are let go.
 	maxWaiting = 256
 	saveTime   = 5 * time.Second
+	// rest is how long the saver lets documents gather between two rounds. What
+	// it saves helps other instances' first loads; under a stream of commits
+	// only the state that a table rests in is worth a transaction.
+	rest = time.Second
 )
 
 // Saver writes documents to the database's document cache, beside the commits
@@ -30,6 +34,7 @@ type Saver struct {
 	order   []ids.ID
 	closed  bool
 	wake    chan struct{}
+	closing chan struct{}
 	done    chan struct{}
 }
 
@@ -37,7 +42,7 @@ type Saver struct {
 func NewSaver(save func(ctx context.Context, object, mark ids.ID, p *document.Packed) error, logger *slog.Logger) *Saver {
 	s := &Saver{
 		save: save, logger: logger,
-		waiting: map[ids.ID]*Document{}, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		waiting: map[ids.ID]*Document{}, wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -71,6 +76,7 @@ func (s *Saver) Close(ctx context.Context) {
 	s.mu.Lock()
 	if !s.closed {
 		s.closed = true
+		close(s.closing)
 		close(s.wake)
 	}
 	s.mu.Unlock()
@@ -95,7 +101,14 @@ func (s *Saver) next() *Document {
 
 func (s *Saver) run() {
 	defer close(s.done)
+	pause := time.NewTimer(rest)
+	defer pause.Stop()
 	for range s.wake {
+		pause.Reset(rest)
+		select {
+		case <-pause.C:
+		case <-s.closing:
+		}
 		s.drain()
 	}
 	s.drain()
