@@ -72,7 +72,10 @@ CREATE TABLE rm.namespace (
     CONSTRAINT namespace_parent_fk FOREIGN KEY (warehouse_id, branch_id, parent_id)
         REFERENCES rm.namespace (warehouse_id, branch_id, namespace_id)
 );
-CREATE INDEX namespace_children ON rm.namespace (warehouse_id, branch_id, parent_id, name_fold1);
+-- The parent comes first: an index that began as the unique ones do could be
+-- taken for a look-up by path while the table's statistics are young, and such a
+-- look-up grows with the warehouse.
+CREATE INDEX namespace_children ON rm.namespace (parent_id, warehouse_id, branch_id, name_fold1);
 GRANT SELECT, INSERT, UPDATE, DELETE ON rm.namespace TO :app;
 
 -- Tables and views share one name space.
@@ -94,7 +97,7 @@ CREATE TABLE rm.tabular (
     CONSTRAINT tabular_namespace_fk FOREIGN KEY (warehouse_id, branch_id, namespace_id)
         REFERENCES rm.namespace (warehouse_id, branch_id, namespace_id)
 );
-CREATE INDEX tabular_listing ON rm.tabular (warehouse_id, branch_id, namespace_id, kind, name_fold1);
+CREATE INDEX tabular_listing ON rm.tabular (namespace_id, kind, name_fold1, warehouse_id, branch_id); -- see namespace_children
 GRANT SELECT, INSERT, UPDATE, DELETE ON rm.tabular TO :app;
 
 -- A claim is the half-open range from "path/" to "path0" of canonical location
