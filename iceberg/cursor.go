@@ -29,10 +29,9 @@ const (
 // span is a half-open range of offsets into a document.
 type span struct{ a, b int }
 
-// offset narrows an offset within a document for an index.
-func offset(n int) uint32 {
-	return uint32(n) //nolint:gosec // documents are smaller than 4 GiB, see maxDocument
-}
+// offset narrows an offset within a document for an index: documents are
+// smaller than 4 GiB, see maxDocument.
+func offset(n int) uint32 { return uint32(n) }
 
 func (s span) of(doc []byte) []byte { return doc[s.a:s.b] }
 func (s span) empty() bool          { return s.a == s.b }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go/table"
+
 	"github.com/icecore-catalog/icecore/iceberg"
 )
 
