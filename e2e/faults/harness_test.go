@@ -216,10 +216,11 @@ func (i *instance) kill() {
 	_ = i.cmd.Wait()
 }
 
-// isAppend tells the flights that append to the log from all others.
+// isAppend tells the flights that append to the log, by their seal, from all
+// others.
 func isAppend(f faultproxy.Flight) bool {
 	for _, sql := range f.SQL {
-		if strings.Contains(sql, "es.append_seq") || strings.Contains(sql, "INSERT INTO es.commit") {
+		if strings.Contains(sql, "INSERT INTO es.event (") {
 			return true
 		}
 	}
