@@ -27,7 +27,7 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 	case *catalog.NamespaceDropped:
 		closed = true
 	}
-	if opens(r, event) {
+	if r.Version == 1 { // a gap that an operator accepted lies behind the first event
 		g.action, g.set = insertRow, nil
 		g.values = []any{r.StreamType, r.Version, pointer, uuid(r.ID), dormant, closed}
 		return g
@@ -40,10 +40,6 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 	}
 	return g
 }
-
-// opens reports whether the event is a stream's first. Versions count from 1;
-// a gap that an operator accepted lies behind the first event.
-func opens(r *eventstore.Record, _ catalog.Event) bool { return r.Version == 1 }
 
 // documentRow is what an event says about the document that its table stands
 // at. It is compared with nothing in the database; verify reads the files.
