@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/icecore-catalog/icecore/eventstore"
@@ -10,7 +9,7 @@ import (
 
 // LogAppends returns a log that writes one line for each commit: the request
 // that asked for it and the events that it became, so that the server's own log
-// and the event log can be joined. A commit whose fate is unknown is an error.
+// and the event log can be joined.
 func LogAppends(log eventstore.Log, logger *slog.Logger) eventstore.Log {
 	return appendLogger{log, logger}
 }
@@ -23,20 +22,13 @@ type appendLogger struct {
 // Append implements [eventstore.Log].
 func (l appendLogger) Append(ctx context.Context, c *eventstore.Commit) (eventstore.Receipt, error) {
 	receipt, err := l.Log.Append(ctx, c)
-	switch {
-	case err == nil:
-		if !l.logger.Enabled(ctx, slog.LevelInfo) {
-			break
-		}
+	if err == nil && l.logger.Enabled(ctx, slog.LevelInfo) {
 		events := make([]string, len(receipt.Records))
 		for i := range receipt.Records {
 			events[i] = receipt.Records[i].Type + " " + receipt.Records[i].ID.String()
 		}
 		l.logger.LogAttrs(ctx, slog.LevelInfo, "committed", requestOf(c), slog.String("commit_id", receipt.CommitID.String()),
 			slog.Int64("append_seq", receipt.AppendSeq), slog.Any("events", events))
-	case errors.As(err, new(*eventstore.UnknownError)):
-		l.logger.LogAttrs(ctx, slog.LevelError, "the fate of a commit is unknown", requestOf(c), slog.String("commit_id", c.ID.String()),
-			slog.String("error", err.Error()))
 	}
 	return receipt, err
 }
