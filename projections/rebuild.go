@@ -130,7 +130,7 @@ func Rebuild(ctx context.Context, c RebuildConfig) (Report, error) {
 
 // replace swaps the tables when few events are left to replay.
 func replace(ctx context.Context, r *replayer, own []*table) error {
-	const attempts = 20
+	const attempts = 300
 	for attempt := int64(1); ; attempt++ {
 		for range 10 {
 			before := r.position
@@ -188,7 +188,10 @@ func (s *shadow) dress(ctx context.Context, own []*table) error {
 // swap takes all locks, replays the last events and puts the tables in place.
 func swap(ctx context.Context, r *replayer, own []*table) error {
 	err := pgx.BeginFunc(ctx, r.shadow.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
+		// A commit takes its tables in another order than this does. Both wait for
+		// the other then, and PostgreSQL would end one of them after a second
+		// (deadlock_timeout): this one gives up long before.
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '100ms'"); err != nil {
 			return err
 		}
 		names := make([]string, len(own))
@@ -196,6 +199,9 @@ func swap(ctx context.Context, r *replayer, own []*table) error {
 			names[i] = t.schema + "." + t.name
 		}
 		if _, err := tx.Exec(ctx, "LOCK TABLE "+strings.Join(names, ", ")+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
 			return err
 		}
 		// Whoever changed a read model has committed; nobody else can.

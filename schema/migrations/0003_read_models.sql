@@ -4,7 +4,13 @@
 -- object live in its guard, es.stream, and nowhere here; stream_version says
 -- which event of its stream last changed a row.
 --
--- Keys begin with (warehouse_id, branch_id). Names are compared by a folded
+-- Keys are scoped by (warehouse_id, branch_id). They begin with it only where a
+-- name is looked up; all other indexes of a table begin with what tells its
+-- rows apart. While statistics are young, the planner takes two columns for as
+-- good as four: it looked a table up by its name in the index of uuids, by
+-- warehouse and branch alone, and so read the whole warehouse for each load.
+--
+-- Names are compared by a folded
 -- twin whose column carries the version of the folding table (catalog/fold);
 -- all text keys are ordered bytewise (COLLATE "C"), for a database's collation
 -- drifts. Every refusal is a named constraint that is checked at once: no
@@ -66,15 +72,13 @@ CREATE TABLE rm.namespace (
     protected      boolean          NOT NULL,
     properties     text             NOT NULL, -- JSON object, verbatim from the event
     stream_version bigint           NOT NULL,
-    CONSTRAINT namespace_pkey PRIMARY KEY (warehouse_id, branch_id, namespace_id),
+    CONSTRAINT namespace_pkey PRIMARY KEY (namespace_id, warehouse_id, branch_id), -- see the note on keys above
     CONSTRAINT namespace_path_key UNIQUE (warehouse_id, branch_id, path_fold1),
     CONSTRAINT namespace_warehouse_fk FOREIGN KEY (warehouse_id) REFERENCES rm.warehouse (warehouse_id),
     CONSTRAINT namespace_parent_fk FOREIGN KEY (warehouse_id, branch_id, parent_id)
         REFERENCES rm.namespace (warehouse_id, branch_id, namespace_id)
 );
--- The parent comes first: an index that began as the unique ones do could be
--- taken for a look-up by path while the table's statistics are young, and such a
--- look-up grows with the warehouse.
+-- The parent comes first: see the note on keys above.
 CREATE INDEX namespace_children ON rm.namespace (parent_id, warehouse_id, branch_id, name_fold1);
 GRANT SELECT, INSERT, UPDATE, DELETE ON rm.namespace TO :app;
 
@@ -90,14 +94,14 @@ CREATE TABLE rm.tabular (
     table_uuid     uuid             NOT NULL, -- the client's, unique among the living
     protected      boolean          NOT NULL,
     stream_version bigint           NOT NULL,
-    CONSTRAINT tabular_pkey PRIMARY KEY (warehouse_id, branch_id, tabular_id),
+    CONSTRAINT tabular_pkey PRIMARY KEY (tabular_id, warehouse_id, branch_id), -- see the note on keys above
     CONSTRAINT tabular_name_key UNIQUE (warehouse_id, branch_id, namespace_id, name_fold1),
-    CONSTRAINT tabular_uuid_key UNIQUE (warehouse_id, branch_id, table_uuid),
+    CONSTRAINT tabular_uuid_key UNIQUE (table_uuid, warehouse_id, branch_id),
     CONSTRAINT tabular_kind CHECK (kind IN ('table', 'view')),
     CONSTRAINT tabular_namespace_fk FOREIGN KEY (warehouse_id, branch_id, namespace_id)
         REFERENCES rm.namespace (warehouse_id, branch_id, namespace_id)
 );
-CREATE INDEX tabular_listing ON rm.tabular (namespace_id, kind, name_fold1, warehouse_id, branch_id); -- see namespace_children
+CREATE INDEX tabular_listing ON rm.tabular (namespace_id, kind, name_fold1, warehouse_id, branch_id); -- see the note on keys above
 GRANT SELECT, INSERT, UPDATE, DELETE ON rm.tabular TO :app;
 
 -- A claim is the half-open range from "path/" to "path0" of canonical location
