@@ -3,12 +3,14 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // mayEnter reports whether the account has the execute bit on a folder.
@@ -71,6 +73,9 @@ const (
 // errLocked says that another process holds the lock.
 var errLocked = errors.New("locked")
 
+// lockPatience is far longer than the moment between fork and exec.
+const lockPatience = 500 * time.Millisecond
+
 // lockFile takes a lock that dies with this process. An exclusive one leaves the
 // process's id in the file.
 func lockFile(path string, shared bool) (*os.File, error) {
@@ -82,7 +87,16 @@ func lockFile(path string, shared bool) (*os.File, error) {
 	if shared {
 		how = syscall.LOCK_SH
 	}
-	if err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB); err != nil {
+	// A child that some process is just starting holds its parent's open files,
+	// a lock that the parent has given up among them, until it becomes the other
+	// program. So a lock that is held is looked at again for a moment.
+	wait, cancel := context.WithTimeout(context.Background(), lockPatience)
+	defer cancel()
+	_ = poll(wait, func() bool {
+		err = syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+		return !errors.Is(err, syscall.EWOULDBLOCK)
+	})
+	if err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errLocked
