@@ -31,7 +31,7 @@ const (
 
 // roundRest is the least time between two rounds with work. The first commit
 // after a quiet moment is sequenced at once.
-const roundRest = 10 * time.Millisecond
+const roundRest = 25 * time.Millisecond
 
 // Sequencer gives positions to commits (design 3.4). Every instance runs one;
 // the lock on the head row elects. It is not safe for concurrent use.

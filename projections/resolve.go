@@ -73,7 +73,7 @@ func NewResolver(db Querier, opts Options) *SharedResolver {
 // while tables were small must not live on when they have grown. It fits
 // pgxpool's AfterConnect.
 func PrepareConn(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET jit = off; SET plan_cache_mode = force_generic_plan",
+	_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off; SET enable_memoize = off; SET jit = off; SET plan_cache_mode = force_generic_plan",
 		pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		return fmt.Errorf("prepare connection: %w", err)

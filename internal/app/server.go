@@ -45,6 +45,7 @@ type server struct {
 // newServer wires one instance from the bottom to the top. It refuses, in
 // words, a database that loses data or isn't migrated. The caller closes it.
 func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *server, err error) {
+	tuneMemory()
 	now := clock.System{}
 	s := &server{config: c, log: log, ids: ids.NewV7(now)}
 	defer func() {

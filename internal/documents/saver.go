@@ -19,7 +19,7 @@ const (
 	// rest is how long the saver lets documents gather between two rounds. What
 	// it saves helps other instances' first loads; under a stream of commits
 	// only the state that a table rests in is worth a transaction.
-	rest = time.Second
+	rest = 5 * time.Second
 )
 
 // Saver writes documents to the database's document cache, beside the commits
