@@ -63,8 +63,8 @@ func ToCloudEvent(e Entry, source string) (event.Event, error) {
 	ce.SetExtension(extLogTime, types.Timestamp{Time: e.LogTime.UTC()})
 	ce.SetExtension(extPartitionKey, e.Stream.String())
 	ce.SetExtension(extCommitID, e.CommitID.String())
-	ce.SetExtension(extCommitIndex, int32(e.CommitIndex)) //nolint:gosec // at most MaxRecords
-	ce.SetExtension(extCommitSize, int32(e.CommitSize))   //nolint:gosec // at most MaxRecords
+	ce.SetExtension(extCommitIndex, int32(e.CommitIndex))
+	ce.SetExtension(extCommitSize, int32(e.CommitSize))
 	for _, optional := range []struct {
 		name string
 		id   ids.ID

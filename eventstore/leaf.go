@@ -61,7 +61,7 @@ func leafOf(r *Record, data [32]byte) [32]byte {
 }
 
 func appendText(b []byte, text string) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(text))) //nolint:gosec // PostgreSQL keeps no text of 4 GiB
+	b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 	return append(b, text...)
 }
 

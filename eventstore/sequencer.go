@@ -492,7 +492,7 @@ func (h *locked) number(b *pgx.Batch, take []unit) {
 			events, streams = append(events, pgID(r.ID)), append(streams, pgID(r.Stream))
 			versions, leaves = append(versions, r.Version), append(leaves, leaf[:])
 			for _, n := range h.frontier.add(leaf) {
-				levels = append(levels, int16(n.level)) //nolint:gosec // a level is below 64
+				levels = append(levels, int16(n.level))
 				indexes, hashes = append(indexes, n.index), append(hashes, n.hash[:])
 			}
 			h.size++

@@ -297,7 +297,7 @@ func (v *verifier) nodes(ctx context.Context, nodes []node) error {
 	}
 	levels, indexes := make([]int16, len(nodes)), make([]int64, len(nodes))
 	for i, n := range nodes {
-		levels[i], indexes[i] = int16(n.level), n.index //nolint:gosec // a level is below 64
+		levels[i], indexes[i] = int16(n.level), n.index
 	}
 	rows, err := v.store.readPool.Query(ctx, sqlVerifyNodes, levels, indexes)
 	if err != nil {

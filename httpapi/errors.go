@@ -80,6 +80,7 @@ func (f failures) write(w http.ResponseWriter, r *http.Request, err error) {
 		h.Set("Retry-After", strconv.Itoa(max(1, int((retry+time.Second-1)/time.Second))))
 	case catalog.BodyTooLarge:
 		h.Set("Connection", "close") // the rest of the body is not read
+	default: // no header belongs to the others
 	}
 	body := append([]byte(`{"error":{"message":`), wire.AppendString(nil, message)...)
 	body = append(body, `,"type":`...)

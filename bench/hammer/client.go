@@ -78,7 +78,7 @@ func (c *client) do(ctx context.Context, method, path string, header map[string]
 	if err != nil {
 		return nil, nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read to its end below
+	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return response, nil, err

@@ -148,7 +148,7 @@ func Run(ctx context.Context, o Options, progress io.Writer) (Report, error) {
 		return Report{}, err
 	}
 	if o.Namespace == "" {
-		o.Namespace = fmt.Sprintf("hammer_%08x", rand.Uint32()) //nolint:gosec // a name, not a secret
+		o.Namespace = fmt.Sprintf("hammer_%08x", rand.Uint32())
 	}
 	tables, err := setUp(ctx, c, o)
 	if err != nil {
@@ -173,7 +173,7 @@ func drive(ctx context.Context, c *client, o Options, tables []*table) []sample 
 	end := time.Now().Add(o.Duration)
 	for w := range o.Workers {
 		group.Go(func() {
-			random := rand.New(rand.NewPCG(o.Seed, uint64(w))) //nolint:gosec // load, not secrets
+			random := rand.New(rand.NewPCG(o.Seed, uint64(w)))
 			for ctx.Err() == nil && time.Now().Before(end) {
 				op := o.Mix.pick(random)
 				t := tables[random.IntN(len(tables))]

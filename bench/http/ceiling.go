@@ -47,7 +47,7 @@ func runCeiling(ctx context.Context, listen, databaseURL, folder string, conns i
 	if err != nil {
 		return err
 	}
-	config.MaxConns = int32(conns) //nolint:gosec // a handful
+	config.MaxConns = int32(conns)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func writeSynced(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer folder.Close() //nolint:errcheck // only synced
+	defer folder.Close()
 	return folder.Sync()
 }
 

@@ -30,13 +30,14 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if len(os.Args) == 5 && os.Args[1] == "ceiling" {
 		// A process of its own: see runCeiling.
 		if err := runCeiling(ctx, os.Args[2], os.Args[3], os.Args[4], poolSize); err != nil {
 			fmt.Fprintln(os.Stderr, "ceiling:", err)
+			stop()
 			os.Exit(1)
 		}
+		stop()
 		return
 	}
 	var o options
@@ -49,7 +50,9 @@ func main() {
 	flag.IntVar(&o.many, "many", 200_000, "tables of the large warehouse")
 	flag.StringVar(&o.sections, "sections", "load,snapshots,scale", "what to measure")
 	flag.Parse()
-	if err := run(ctx, o); err != nil {
+	err := run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -65,8 +68,8 @@ func run(ctx context.Context, o options) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(folder)                      //nolint:errcheck // temporary
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the database's user must reach it
+		defer os.RemoveAll(folder)
+		if err := os.Chmod(folder, 0o755); err != nil {
 			return err
 		}
 		o.data = folder
@@ -75,14 +78,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	defer server.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // end of the run
+	defer server.Stop(context.WithoutCancel(ctx))
 	owner, application := server.URL(server.Roles().Owner, server.Roles().Database), server.URL(server.Roles().App, server.Roles().Database)
 	if err := prepareCeiling(ctx, server); err != nil {
 		return err
 	}
 	env := append(os.Environ(), "ICECORE_DATABASE_URL="+application, "ICECORE_DATABASE_OWNER_URL="+owner, "ICECORE_AUTH=disabled",
 		"ICECORE_LOG_LEVEL=error", "ICECORE_FILE_ROOTS="+o.data, "ICECORE_APPEND_POOL="+strconv.Itoa(poolSize))
-	migrate := exec.CommandContext(ctx, o.binary, "migrate") //nolint:gosec // our own binary
+	migrate := exec.CommandContext(ctx, o.binary, "migrate")
 	migrate.Env = env
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return fmt.Errorf("migrate: %w\n%s", err, out)
@@ -152,7 +155,7 @@ func write(path, report string) error {
 	if path == "" {
 		return nil
 	}
-	old, err := os.ReadFile(path) //nolint:gosec // the caller's choice
+	old, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -161,7 +164,7 @@ func write(path, report string) error {
 	if !ok || !ok2 {
 		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
 	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+report+end+after), 0o644) //nolint:gosec // a document
+	return os.WriteFile(path, []byte(before+begin+"\n"+report+end+after), 0o644)
 }
 
 func startPostgres(ctx context.Context, dir string) (*postgres.Server, error) {
@@ -191,7 +194,7 @@ func prepareCeiling(ctx context.Context, server *postgres.Server) error {
 	if conn, err = server.Connect(ctx, postgres.SuperRole, "ceiling"); err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // set-up
+	defer conn.Close(ctx)
 	_, err = conn.Exec(ctx, ceilingSchema)
 	return err
 }
@@ -207,7 +210,7 @@ func freeAddr(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer l.Close() //nolint:errcheck // only its number was wanted
+	defer l.Close()
 	return l.Addr().String(), nil
 }
 
@@ -217,7 +220,7 @@ func startSubject(ctx context.Context, binary string, env []string) (*process, t
 	if err != nil {
 		return nil, 0, err
 	}
-	cmd := exec.Command(binary, "serve") //nolint:gosec,noctx // our own binary, stopped by SIGTERM
+	cmd := exec.Command(binary, "serve")
 	cmd.Env = append(env, "ICECORE_LISTEN="+addr)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	start := time.Now()
@@ -281,7 +284,7 @@ func startCeiling(ctx context.Context, server *postgres.Server, folder string) (
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(self, "ceiling", addr, server.URL(postgres.SuperRole, "ceiling"), folder) //nolint:gosec,noctx // this very program, stopped below
+	cmd := exec.Command(self, "ceiling", addr, server.URL(postgres.SuperRole, "ceiling"), folder)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -80,7 +80,7 @@ const smallTables = 512
 
 func get(path func(i int) string, count, status int, header string) wire.Step {
 	return func(c *wire.Conn, _, _ int) error {
-		a, err := c.Do(wire.Request{Method: "GET", Path: path(rand.IntN(count)), Header: header}, false) //nolint:gosec // load, not secrets
+		a, err := c.Do(wire.Request{Method: "GET", Path: path(rand.IntN(count)), Header: header}, false)
 		return expect(a, err, status)
 	}
 }
@@ -238,7 +238,7 @@ func (b *bench) keep(ctx context.Context, name string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // one request
+	defer c.Close()
 	a, err := c.Do(wire.Request{Method: "PUT", Path: "/bytes/" + name, Body: body}, false)
 	return expect(a, err, 204)
 }
@@ -248,7 +248,7 @@ func (b *bench) etag(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer c.Close() //nolint:errcheck // one request
+	defer c.Close()
 	a, err := c.Do(wire.Request{Method: "GET", Path: path}, false)
 	return a.ETag, expect(a, err, 200)
 }

@@ -53,7 +53,7 @@ func (s *subject) call(ctx context.Context, method, path string, body any) ([]by
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // one request
+	defer c.Close()
 	request := wire.Request{Method: method, Path: path}
 	if body != nil {
 		if request.Body, err = json.Marshal(body); err != nil {
@@ -105,7 +105,7 @@ func (s *subject) grow(ctx context.Context, namespace string, table, snapshots i
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // set-up
+	defer c.Close()
 	a, err := c.Do(wire.Request{Method: "GET", Path: s.tablePath(namespace, table)}, true)
 	if err != nil {
 		return err

@@ -174,7 +174,7 @@ func Run(ctx context.Context, addr string, workers int, d time.Duration, limit i
 		if err != nil {
 			return Result{}, err
 		}
-		defer c.Close() //nolint:errcheck // end of a benchmark window
+		defer c.Close()
 		conns[i] = c
 	}
 	var (

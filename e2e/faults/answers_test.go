@@ -172,7 +172,7 @@ func TestDiskFull(t *testing.T) {
 	filler := filepath.Join(r.files, "filler")
 	for size := 1 << 18; size > 0; size /= 2 { // leave less than one block
 		for {
-			f, err := os.OpenFile(filler, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // a test's folder
+			f, err := os.OpenFile(filler, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
 				t.Fatal(err)
 			}

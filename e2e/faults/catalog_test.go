@@ -54,7 +54,7 @@ func (r *rest) do(ctx context.Context, method, path string, body any) (said, err
 	if err != nil {
 		return said{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read to its end below
+	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return said{}, err

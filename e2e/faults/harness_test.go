@@ -53,12 +53,12 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	output, err := os.Create(filepath.Join(folder, "icecore.log")) //nolint:gosec // a test's folder
+	output, err := os.Create(filepath.Join(folder, "icecore.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, database: database, proxy: proxy, files: filepath.Join(folder, "warehouse"), output: output}
-	if err := os.MkdirAll(r.files, 0o755); err != nil { //nolint:gosec // the warehouse
+	if err := os.MkdirAll(r.files, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	roles := database.Roles()
@@ -93,9 +93,9 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(folder) //nolint:errcheck // temporary
+	defer os.RemoveAll(folder)
 	binary = filepath.Join(folder, "icecore")
-	build := exec.Command("go", "build", "-o", binary, "github.com/icecore-catalog/icecore/cmd/icecore") //nolint:gosec,noctx // our own program
+	build := exec.Command("go", "build", "-o", binary, "github.com/icecore-catalog/icecore/cmd/icecore")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
@@ -107,12 +107,12 @@ func run(m *testing.M) int {
 // reach when the tests run as root.
 func reachableFolder(t *testing.T) string {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "icecore-faults-")
+	folder, err := os.MkdirTemp("", "icecore-faults-") //nolint:usetesting // t.TempDir is closed to the database's user
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // on purpose, see above
+	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -122,7 +122,7 @@ func reachableFolder(t *testing.T) string {
 // output.
 func (r *rig) command(args ...string) []byte {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), binary, args...) //nolint:gosec // our own binary
+	cmd := exec.CommandContext(r.t.Context(), binary, args...)
 	cmd.Env = r.env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -164,7 +164,7 @@ func (r *rig) serve(addr string) *instance {
 		_ = l.Close()
 	}
 	i := &instance{rig: r, addr: addr, rest: newREST(addr)}
-	i.cmd = exec.Command(binary, "serve") //nolint:gosec,noctx // killed by the tests themselves
+	i.cmd = exec.Command(binary, "serve")
 	i.cmd.Env = append(append([]string{}, r.env...), "ICECORE_LISTEN="+addr)
 	for _, v := range r.env {
 		if url, ok := strings.CutPrefix(v, "SERVE_URL="); ok {
@@ -186,7 +186,7 @@ func (i *instance) waitReady() {
 	i.rig.t.Helper()
 	var last string
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		response, err := http.Get("http://" + i.addr + "/ready") //nolint:noctx // bounded by the deadline
+		response, err := http.Get("http://" + i.addr + "/ready")
 		if err != nil {
 			last = err.Error()
 			continue

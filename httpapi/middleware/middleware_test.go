@@ -119,8 +119,8 @@ func TestRequestsAreCountedByClosedSets(t *testing.T) {
 		answer                func(w http.ResponseWriter)
 		want                  int
 	}{
-		{"GET", "/a/{b}", "GET", "/a/{b}", func(w http.ResponseWriter) { w.WriteHeader(204) }, 204},
-		{"GET", "", "GET", "unmatched", func(w http.ResponseWriter) { w.WriteHeader(404) }, 404},
+		{"GET", "/a/{b}", "GET", "/a/{b}", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }, 204},
+		{"GET", "", "GET", "unmatched", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, 404},
 		{"BREW", "", "other", "unmatched", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "x") }, 200},
 		{"GET", "/a", "GET", "/a", func(http.ResponseWriter) {}, 200},
 	} {

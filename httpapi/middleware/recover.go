@@ -19,7 +19,7 @@ func Recover(render Renderer) Middleware {
 				if p == nil {
 					return
 				}
-				if p == http.ErrAbortHandler {
+				if p == http.ErrAbortHandler { //nolint:errorlint // the very value, as net/http compares it
 					panic(p)
 				}
 				err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())

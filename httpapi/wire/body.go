@@ -75,9 +75,9 @@ func tooLarge(limit int64) error {
 }
 
 func bodyError(r *http.Request, err error, limit int64) error {
-	var max *http.MaxBytesError
+	var tooMany *http.MaxBytesError
 	switch {
-	case errors.As(err, &max), errors.Is(err, errTooLarge):
+	case errors.As(err, &tooMany), errors.Is(err, errTooLarge):
 		return tooLarge(limit)
 	case errors.Is(err, os.ErrDeadlineExceeded), r.Context().Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return &catalog.Error{Kind: catalog.Unavailable, Message: "The request body did not arrive in time", RetryAfter: time.Second, Cause: err}

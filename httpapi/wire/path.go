@@ -165,7 +165,7 @@ func DecodeParent(value string) (levels, again []string, err error) {
 			// plus sign that is still there after one decoding is a plus sign.
 			name, err := url.PathUnescape(part)
 			if err != nil || checkText(name) != nil {
-				return levels, nil, nil
+				return levels, nil, nil //nolint:nilerr // then it was no second escape, and the first reading stands
 			}
 			again = append(again, name)
 		}

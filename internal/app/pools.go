@@ -75,7 +75,7 @@ func openPool(ctx context.Context, conn *pgx.ConnConfig, size int, prepare func(
 	}
 	c.ConnConfig = conn.Copy()
 	c.AfterConnect = prepare
-	c.MaxConns = int32(min(size, 10_000)) //nolint:gosec // bounded
+	c.MaxConns = int32(min(size, 10_000))
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open a pool: %w", err)

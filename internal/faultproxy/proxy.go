@@ -143,7 +143,7 @@ func (p *Proxy) dial() (net.Conn, error) {
 	if p.upstream != "" && p.upstream[0] == '/' {
 		network = "unix"
 	}
-	return net.Dial(network, p.upstream) //nolint:noctx // a test tool; Close ends it by closing the connection
+	return net.Dial(network, p.upstream)
 }
 
 func (p *Proxy) serve(client net.Conn) {

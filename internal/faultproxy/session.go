@@ -29,7 +29,7 @@ const (
 // copyFlights reads the client's messages, gathers flights and lets the plan
 // decide over each.
 func (s *session) copyFlights() {
-	defer s.server.Close() //nolint:errcheck // nothing is to be done about it
+	defer s.server.Close()
 	var flight [][]byte
 	var sql []string
 	for {
@@ -131,7 +131,7 @@ func (s *session) send(messages ...[]byte) bool {
 
 // copyAnswers forwards the server's messages under the current mode.
 func (s *session) copyAnswers() {
-	defer s.client.Close() //nolint:errcheck // nothing is to be done about it
+	defer s.client.Close()
 	for {
 		message, err := readMessage(s.server)
 		if err != nil {

@@ -36,7 +36,7 @@ func runAs(cmd *exec.Cmd, acc *account) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	if acc != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(acc.uid), Gid: uint32(acc.gid)} //nolint:gosec // the system's own numbers
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(acc.uid), Gid: uint32(acc.gid)}
 	}
 }
 

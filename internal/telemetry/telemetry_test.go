@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -107,7 +108,7 @@ func TestCommitsAreLoggedWithRequestAndEvents(t *testing.T) {
 		{&eventstore.ConflictError{}, nil},
 	} {
 		var out strings.Builder
-		if _, err := LogAppends(told{k.err}, NewLogger(&out, "info", "json")).Append(t.Context(), c); err != k.err {
+		if _, err := LogAppends(told{k.err}, NewLogger(&out, "info", "json")).Append(t.Context(), c); !errors.Is(err, k.err) {
 			t.Errorf("got %v", err)
 		}
 		for _, want := range k.want {
