@@ -123,11 +123,11 @@ func (s *Service) lost(ctx context.Context, t *try, err error) (again bool, _ er
 		s.discard(ctx, t.files)
 		return true, race
 	case errors.As(err, &busy):
+		// No race was lost: nothing happened, for a lock, a connection or the
+		// database was not to be had. A commit without requirements is not tried
+		// again all the same: what it waited for may have changed its base.
 		s.discard(ctx, t.files)
-		if t.unconditional {
-			return false, race
-		}
-		return true, unavailable(err, "The catalog is busy")
+		return !t.unconditional, unavailable(err, "The catalog is busy")
 	case errors.As(err, &constraint):
 		s.discard(ctx, t.files)
 		if t.refuse != nil {

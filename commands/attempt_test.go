@@ -165,7 +165,7 @@ func TestACommitWithoutRequirementsIsNeverRetried(t *testing.T) {
 	wantError(t, err, catalog.CommitFailed, "Commit failed: …")
 	log.set(func(int, *eventstore.Commit) error { return &eventstore.BusyError{Cause: errors.New("lock timeout")} }, nil)
 	_, err = k.Commit(kit.At("db", "t"), "", setProperty)
-	wantError(t, err, catalog.CommitFailed, "Commit failed: …")
+	wantError(t, err, catalog.Unavailable, "The catalog is busy")
 	if n := log.appends(); n != 1 {
 		t.Errorf("%d tries", n)
 	}
