@@ -9,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/icecore-catalog/icecore/internal/pgtest"
+	"github.com/icecore-catalog/icecore/internal/postgres"
 )
 
 // dev starts icecore dev on a free port.
@@ -160,5 +163,32 @@ func TestDevOnATakenPortStartsNothing(t *testing.T) {
 	}
 	if _, err := os.Stat(other); !os.IsNotExist(err) {
 		t.Errorf("it made its data folder all the same: %v", err)
+	}
+}
+
+func TestDevOnAGivenDatabase(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t)
+	data := folder(t)
+	first := dev(t, data, "--database-url", server.URL(postgres.SuperRole, "postgres"))
+	if !strings.Contains(first.output(), "database icecore") {
+		t.Errorf("it does not say which database: %s", first.output())
+	}
+	createNamespace(t, first, "given")
+	if pid := postmaster(t, data); pid != 0 {
+		t.Error("a private PostgreSQL runs all the same")
+	}
+	for _, args := range [][]string{{"log", "list"}, {"verify"}} {
+		if r := icecore(t, nil, append(args, "--data", data)...); r.code != 0 {
+			t.Errorf("%s: %d %s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
+		}
+	}
+	if code := first.stop(t, syscall.SIGINT); code != 0 {
+		t.Errorf("exit code %d\n%s", code, first.output())
+	}
+	again := dev(t, data, "--database-url", server.URL(postgres.SuperRole, "postgres"))
+	root := again.catalogPath(t, "demo")
+	if status := again.call(t, http.MethodHead, root+"/namespaces/given", "", nil); status != http.StatusNoContent {
+		t.Errorf("the namespace is gone: %d", status)
 	}
 }
