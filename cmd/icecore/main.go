@@ -67,6 +67,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	code := run(ctx, os.Args[1:], environment{os.Stdin, os.Stdout, os.Stderr, os.Environ()})
 	stop()
 	os.Exit(code)
