@@ -12,7 +12,7 @@ const (
 	gcPercent = 400
 	// memoryLimit is where collecting becomes eager again, in bytes: documents
 	// of many snapshots are large.
-	memoryLimit = 384 << 20
+	memoryLimit = 1 << 30
 )
 
 // tuneMemory sets the collector, except for what the operator set himself by
