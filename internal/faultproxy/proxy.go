@@ -198,7 +198,9 @@ const (
 )
 
 // startup forwards the untyped first packets; encryption is refused, since
-// the proxy must read what follows.
+// the proxy must read what follows. A cancel request is never delivered: pgx
+// sends one from a goroutine when it gives a connection up, and whether that
+// overtakes a held flight would be luck. A lost one is the worse fault.
 func (p *Proxy) startup(client, server net.Conn) error {
 	for {
 		var head [8]byte
@@ -215,16 +217,14 @@ func (p *Proxy) startup(client, server net.Conn) error {
 		if size < 8 || size > 1<<16 {
 			return errors.New("implausible start-up packet")
 		}
+		if code == codeCancel {
+			return io.EOF
+		}
 		rest := make([]byte, size-8)
 		if _, err := io.ReadFull(client, rest); err != nil {
 			return err
 		}
-		if _, err := server.Write(append(head[:], rest...)); err != nil {
-			return err
-		}
-		if code == codeCancel {
-			return io.EOF
-		}
-		return nil
+		_, err := server.Write(append(head[:], rest...))
+		return err
 	}
 }
