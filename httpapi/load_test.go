@@ -32,7 +32,14 @@ func TestUnchangedTableIsNotSentAgain(t *testing.T) {
 	if got := expect(t, s.do("GET", path+"?snapshots=refs", "", "If-None-Match", tag), 200); got.header[etagName][0] == tag {
 		t.Error("snapshots=refs has the tag of all snapshots")
 	}
+	refs := s.do("GET", path+"?snapshots=refs", "").header[etagName][0]
+	for query, want := range map[string]string{"?SNAPSHOTS=Refs": refs, "?Snapshots=REFS": refs, "?snapshots=ALL": tag, "?snapshots=": tag} {
+		if got := expect(t, s.do("GET", path+query, ""), 200); got.header[etagName][0] != want {
+			t.Errorf("%s: tag %s, want %s", query, got.header[etagName], want)
+		}
+	}
 	refused(t, s.do("GET", path+"?snapshots=some", ""), 400, "BadRequestException")
+	refused(t, s.do("GET", path+"?SNAPSHOTS=some", ""), 400, "BadRequestException")
 	committed := expect(t, s.do("POST", path, `{"updates":[{"action":"set-properties","updates":{"a":"1"}}]}`), 200)
 	changed := expect(t, s.do("GET", path, "", "If-None-Match", tag), 200)
 	if now := changed.header[etagName][0]; now == tag || committed.header[etagName][0] != now {

@@ -32,7 +32,7 @@ func (a *API) loadTable(w http.ResponseWriter, r *http.Request) error {
 	tags := wire.EntityTags(r.Header)
 	table, err := a.deps.Queries.LoadTable(r.Context(), wire.Actor(r), warehouse, queries.Identifier{Namespace: levels, Name: name}, queries.LoadOptions{
 		IfNoneMatch: tags,
-		Snapshots:   snapshots,
+		Snapshots:   strings.ToLower(snapshots), // its values come in any letter case, as names do
 		Delegation:  delegation(r.Header),
 		AcceptGzip:  wire.AcceptsGzip(r.Header),
 	})

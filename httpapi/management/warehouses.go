@@ -135,7 +135,7 @@ func (a *API) listWarehouses(w http.ResponseWriter, r *http.Request) error {
 
 // statuses reads the repeatable parameter warehouseStatus.
 func statuses(q wire.Query) (active, inactive bool, err error) {
-	for _, status := range q["warehouseStatus"] {
+	for _, status := range q.Values("warehouseStatus") {
 		switch status {
 		case "active":
 			active = true

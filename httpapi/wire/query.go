@@ -12,7 +12,9 @@ import (
 
 // Query is a decoded query string. Unlike [net/url.Values] from
 // URL.Query, nothing malformed is dropped silently, and a semicolon is an
-// ordinary character.
+// ordinary character. Names of parameters count in any letter case: clients and
+// the proxies before them spell them as they like. The keys are lower case; ask
+// through the methods.
 type Query map[string][]string
 
 // ParseQuery decodes the query string of a request by the rules of forms.
@@ -33,16 +35,21 @@ func ParseQuery(r *http.Request) (Query, error) {
 		if err != nil {
 			return nil, &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: the query holds an invalid escape", Cause: err}
 		}
+		k = strings.ToLower(k)
 		q[k] = append(q[k], value)
 	}
 	return q, nil
 }
 
+// Values returns all values of a parameter in their order, for those that may
+// be repeated. The texts are not checked.
+func (q Query) Values(name string) []string { return q[strings.ToLower(name)] }
+
 // Lookup returns the value of a parameter and whether it was sent, empty or
 // not. A parameter that was sent twice with different values is an error of
 // kind BadRequest: nobody could say which one counts.
 func (q Query) Lookup(name string) (value string, sent bool, err error) {
-	values := q[name]
+	values := q.Values(name)
 	if len(values) == 0 {
 		return "", false, nil
 	}

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/icecore-catalog/icecore/catalog"
@@ -112,4 +113,46 @@ func deref(n *int) int {
 		return 0
 	}
 	return *n
+}
+
+// Names of parameters come in any letter case, and spellings of one name are
+// one parameter.
+func TestParameterNamesComeInAnyLetterCase(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"snapshots", "purgeRequested", "pageToken", "pageSize", "parent", "planId", "warehouse", "referenced-by",
+		"recursive", "force", "warehouseStatus", "projectId",
+	} {
+		for _, spelled := range []string{name, strings.ToLower(name), strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:]} {
+			q, err := query(t, spelled+"=Ab")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, sent, err := q.Lookup(name); got != "Ab" || !sent || err != nil {
+				t.Errorf("%s: %q, %v, %v", spelled, got, sent, err)
+			}
+		}
+	}
+	for raw, want := range map[string]bool{"PURGEREQUESTED=True": true, "purgerequested=TRUE": true, "PurgeRequested=False": false} {
+		q, err := query(t, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := q.Bool("purgeRequested"); got != want || err != nil {
+			t.Errorf("%s: %v, %v", raw, got, err)
+		}
+	}
+	q, err := query(t, "pagetoken=a&PAGETOKEN=b&PageSize=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := q.Page(); catalog.KindOf(err) != catalog.BadRequest || err == nil {
+		t.Errorf("two spellings, two values: %v", err)
+	}
+	if q, err = query(t, "PAGETOKEN=&PageSize=7"); err != nil {
+		t.Fatal(err)
+	}
+	if token, size, err := q.Page(); err != nil || token == nil || *token != "" || size == nil || *size != 7 {
+		t.Errorf("page %v %v %v", token, size, err)
+	}
 }
