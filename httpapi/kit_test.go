@@ -71,8 +71,8 @@ func newStack(t testing.TB) *stack {
 }
 
 // with returns another instance of the server on the same database and folder,
-// behind another authorizer.
-func (s *stack) with(t testing.TB, authorizer authz.Authorizer) http.Handler {
+// behind another authorizer and with other dependencies, if need be.
+func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*httpapi.Deps)) http.Handler {
 	t.Helper()
 	now, log := clock.System{}, slog.New(slog.NewTextHandler(io.Discard, nil))
 	if os.Getenv("ICECORE_TEST_LOG") != "" {
@@ -100,7 +100,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer) http.Handler {
 			t.Error(err)
 		}
 	})
-	return httpapi.New(httpapi.Deps{
+	deps := httpapi.Deps{
 		Commands: commands.New(commands.Deps{
 			Log: store, Idempotency: store, Resolver: resolver, Claims: projections.NewClaims(s.db.App),
 			Profiles: stores, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
@@ -117,7 +117,11 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer) http.Handler {
 		Ready:        func(context.Context) error { return nil },
 		Version:      "0.0.0",
 		AuthzBackend: "allow-all",
-	})
+	}
+	for _, f := range change {
+		f(&deps)
+	}
+	return httpapi.New(deps)
 }
 
 func (s *stack) do(method, target, body string, header ...string) answer {

@@ -43,6 +43,8 @@ type Deps struct {
 	Ready func(ctx context.Context) error
 	// Observer counts requests; nil counts nothing.
 	Observer middleware.Observer
+	// Origins are those whose pages may use the server from a browser.
+	Origins middleware.Origins
 	// TracerProvider opens a span for each request; nil traces nothing.
 	TracerProvider trace.TracerProvider
 
@@ -78,6 +80,7 @@ func New(deps Deps) http.Handler {
 		middleware.Trace(deps.TracerProvider),
 		middleware.Identify(deps.IDs),
 		middleware.Observe(deps.Log, deps.Clock, deps.Observer),
+		middleware.CORS(deps.Origins), // outside of all that answers with an error
 		middleware.Recover(render),
 		middleware.Limit(deps.MaxBody, deps.Timeout, render),
 	)

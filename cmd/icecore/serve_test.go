@@ -40,6 +40,7 @@ func TestServeRefusesInPlainWords(t *testing.T) {
 		{"nobody there", []string{"ICECORE_AUTH=disabled", "ICECORE_DATABASE_URL=postgres://u:hunter2@127.0.0.1:1/db"}, exitFailure, "ICECORE_DATABASE_URL: "},
 		{"not migrated", production(empty), exitFailure, "run icecore migrate first"},
 		{"loses data", production(loses), exitFailure, "fsync = off"},
+		{"origin with a path", production(migrated, "ICECORE_CORS_ORIGINS=https://a.example/x"), exitUsage, "ICECORE_CORS_ORIGINS: "},
 		{"missing root", production(migrated, "ICECORE_FILE_ROOTS=/does/not/exist"), exitUsage, "ICECORE_FILE_ROOTS: "},
 		{"taken port", production(migrated, "ICECORE_LISTEN=256.0.0.1:1"), exitFailure, "ICECORE_LISTEN: "},
 		{"wrong value", production(migrated, "ICECORE_MAX_BODY=much"), exitUsage, "ICECORE_MAX_BODY: "},

@@ -43,7 +43,7 @@ func (a *API) loadTable(w http.ResponseWriter, r *http.Request) error {
 	// Each caller has his own answer, and even that is asked for anew: who may
 	// load a table, and what is in it, is known to this server alone (law 4).
 	h.Set("Cache-Control", "private, no-cache")
-	h.Set("Vary", "Authorization, "+delegationHeader)
+	h.Add("Vary", "Authorization, "+delegationHeader)
 	if table.NotModified || wire.MatchesETag(tags, table.ETag) {
 		h.Add("Vary", "Accept-Encoding")
 		wire.NotModified(w, table.ETag)

@@ -15,6 +15,7 @@ import (
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/httpapi"
+	"github.com/icecore-catalog/icecore/httpapi/middleware"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/config"
 	"github.com/icecore-catalog/icecore/internal/documents"
@@ -107,9 +108,13 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	})
 
 	// The edge.
+	origins, err := middleware.ParseOrigins(c.HTTP.CORSOrigins)
+	if err != nil {
+		return nil, &config.ValueError{Variable: config.Prefix + "CORS_ORIGINS", Problem: err.Error()}
+	}
 	deps := httpapi.Deps{
 		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log,
-		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics,
+		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Origins: origins,
 		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
 		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
 	}

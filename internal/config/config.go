@@ -30,6 +30,7 @@ type HTTP struct {
 	Listen         string        `env:"LISTEN" default:"127.0.0.1:8181" doc:"Address and port to serve on. In a container: 0.0.0.0:8181."`
 	MaxBody        Bytes         `env:"MAX_BODY" default:"64MiB" min:"1024" doc:"Largest request body; a longer one is refused with 413."`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" default:"60s" min:"1s" doc:"Longest time for one request, its body included."`
+	CORSOrigins    []string      `env:"CORS_ORIGINS" doc:"Origins, separated by commas, whose pages may use the server from a browser, such as https://console.example.com; * means every one. Empty: none. With ICECORE_AUTH=disabled every page of a listed origin may do everything that its visitor's machine can reach."`
 	ShutdownGrace  time.Duration `env:"SHUTDOWN_GRACE" default:"30s" min:"0s" doc:"After a SIGTERM or SIGINT: how long running requests may still take. New ones are refused at once."`
 }
 
