@@ -22,6 +22,7 @@ const (
 	NoSuchNamespace                // 404 NoSuchNamespaceException
 	NoSuchTable                    // 404 NoSuchTableException
 	NoSuchView                     // 404 NoSuchViewException
+	NoSuchFunction                 // 404 NoSuchFunctionException
 	NoSuchProject                  // 404 NoSuchProjectException
 	NotFound                       // 404 NotFoundException: a metadata file is missing
 	NoSuchRoute                    // 404 BadRequestException: nothing is served there

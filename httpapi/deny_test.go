@@ -15,7 +15,7 @@ import (
 )
 
 // open are the routes that ask nobody: they tell nothing about the catalog.
-var open = []string{"GET /", "HEAD /", "GET /health", "HEAD /health", "GET /ready", "HEAD /ready"}
+var open = []string{"GET /", "HEAD /", "GET /health", "HEAD /health", "GET /ready", "HEAD /ready", "POST /catalog/v1/oauth/tokens"}
 
 // others are served besides what config advertises.
 var others = []string{
@@ -52,6 +52,10 @@ func requests(s *stack) map[string][2]string {
 		"POST /management/v1/warehouse":                                     {"/management/v1/warehouse", fmt.Sprintf(`{"warehouse-name":"new","storage-profile":{"type":"file","root":%q}}`, "file://"+s.root+"/new")},
 		"GET /management/v1/warehouse/{warehouse_id}":                       {"/management/v1/warehouse/" + strings.TrimPrefix(s.prefix, "/catalog/v1/"), ""},
 		"GET /metrics": {"/metrics", ""},
+
+		"GET /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials": {s.prefix + "/namespaces/n/tables/t/credentials", ""},
+		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions":                  {s.prefix + "/namespaces/n/functions", ""},
+		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions/{function}":       {s.prefix + "/namespaces/n/functions/f", ""},
 	}
 }
 

@@ -32,6 +32,7 @@ var outcomes = map[catalog.Kind]outcome{
 	catalog.NoSuchNamespace:    {http.StatusNotFound, "NoSuchNamespaceException"},
 	catalog.NoSuchTable:        {http.StatusNotFound, "NoSuchTableException"},
 	catalog.NoSuchView:         {http.StatusNotFound, "NoSuchViewException"},
+	catalog.NoSuchFunction:     {http.StatusNotFound, "NoSuchFunctionException"},
 	catalog.NoSuchProject:      {http.StatusNotFound, "NoSuchProjectException"},
 	catalog.NotFound:           {http.StatusNotFound, "NotFoundException"},
 	catalog.NoSuchRoute:        {http.StatusNotFound, "BadRequestException"},

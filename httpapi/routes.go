@@ -64,8 +64,7 @@ func (rt *router) add(root string, routes []wire.Route) {
 // muxPattern lets names be empty: Java asks for ".../namespaces//tables/t",
 // and the answer has to be a 404 of the catalog, not of the router.
 func muxPattern(template string) string {
-	pattern := strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}").Replace(template)
-	return pattern
+	return strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}", "{function}", "{function:[^/]*}").Replace(template)
 }
 
 // ServeHTTP implements [http.Handler].

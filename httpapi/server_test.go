@@ -138,7 +138,8 @@ func TestErrorModelOnEveryPath(t *testing.T) {
 	}{
 		{"unknown root", "GET", "/nothing", "", 404, "BadRequestException"},
 		{"unknown route", "GET", prefix + "/nothing", "", 404, "BadRequestException"},
-		{"oauth is not served", "POST", "/catalog/v1/oauth/tokens?client_secret=x", "", 404, "BadRequestException"},
+		{"function in the empty namespace", "GET", prefix + "/namespaces//functions/f", "", 404, "NoSuchNamespaceException"},
+		{"credentials in the empty namespace", "GET", prefix + "/namespaces//tables/t/credentials", "", 404, "NoSuchTableException"},
 		{"unserved management", "GET", "/management/v1/role", "", 404, "BadRequestException"},
 		{"trailing slash", "GET", prefix + "/namespaces/a/tables/b/", "", 404, "BadRequestException"},
 		{"double slash", "GET", "/catalog//v1/config", "", 404, "BadRequestException"},

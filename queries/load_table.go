@@ -33,7 +33,7 @@ func (s *Service) LoadTable(ctx context.Context, actor authz.Actor, warehouse id
 	if hint != nil {
 		query.Hint = hint.Mark
 	}
-	f, err := s.resolveTable(ctx, actor, query, table)
+	f, err := s.resolveTable(ctx, actor, query, table, authz.TableGetMetadata)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (s *Service) LoadTable(ctx context.Context, actor authz.Actor, warehouse id
 	return answer, err
 }
 
-// resolveTable finds a table that the caller may see.
-func (s *Service) resolveTable(ctx context.Context, actor authz.Actor, query projections.Query, table Identifier) (*projections.Facts, error) {
+// resolveTable finds a table on which the caller has a right.
+func (s *Service) resolveTable(ctx context.Context, actor authz.Actor, query projections.Query, table Identifier, action authz.Action) (*projections.Facts, error) {
 	f, err := s.resolve(ctx, query)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (s *Service) resolveTable(ctx context.Context, actor authz.Actor, query pro
 		on.Object = ids.Nil
 	}
 	missing := noSuchTable(table)
-	if err := authz.Check(ctx, s.deps.Authorizer, actor, on, authz.TableGetMetadata, missing); err != nil {
+	if err := authz.Check(ctx, s.deps.Authorizer, actor, on, action, missing); err != nil {
 		return nil, err
 	}
 	if err := inWarehouse(f); err != nil {
@@ -118,7 +118,7 @@ func (s *Service) TableExists(ctx context.Context, actor authz.Actor, warehouse 
 	if hint := s.deps.Documents.Last(pathOf(warehouse, table)); hint != nil {
 		query.Hint = hint.Mark // leaves the document out of the answer
 	}
-	_, err := s.resolveTable(ctx, actor, query, table)
+	_, err := s.resolveTable(ctx, actor, query, table, authz.TableGetMetadata)
 	return err
 }
 

@@ -2,6 +2,7 @@ package icebergrest
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/icecore-catalog/icecore/commands"
@@ -52,9 +53,14 @@ func New(deps Deps) *API {
 
 		{Method: http.MethodPost, Template: namespacePath + "/properties", Operation: "updateProperties", Handle: a.updateProperties},
 		{Method: http.MethodPost, Template: namespacePath + "/register", Operation: "registerTable", Handle: a.registerTable},
-		{Method: http.MethodPost, Template: "/v1/{prefix}/tables/rename", Operation: "renameTable", Handle: a.renameTable},
-		{Method: http.MethodPost, Template: "/v1/{prefix}/transactions/commit", Operation: "commitTransaction", Handle: a.commitTransaction},
+		{Method: http.MethodPost, Template: prefixed + "tables/rename", Operation: "renameTable", Handle: a.renameTable},
+		{Method: http.MethodPost, Template: prefixed + "transactions/commit", Operation: "commitTransaction", Handle: a.commitTransaction},
 
+		{Method: http.MethodGet, Template: tablePath + "/credentials", Operation: "loadCredentials", Handle: a.loadCredentials},
+		{Method: http.MethodGet, Template: namespacePath + "/functions", Operation: "listFunctions", Handle: a.listFunctions},
+		{Method: http.MethodGet, Template: namespacePath + "/functions/{function}", Operation: "loadFunction", Handle: a.loadFunction},
+
+		{Method: http.MethodPost, Template: "/v1/oauth/tokens", Operation: "getToken", Handle: a.getToken},
 		{Method: http.MethodGet, Template: configPath, Operation: "getConfig", Handle: a.getConfig},
 	}
 	a.settled = settledConfig(a.Endpoints(), deps.IdempotencyLifetime)
@@ -64,7 +70,8 @@ func New(deps Deps) *API {
 // Templates as the specification spells them.
 const (
 	configPath     = "/v1/config"
-	namespacesPath = "/v1/{prefix}/namespaces"
+	prefixed       = "/v1/{prefix}/" // what belongs to one warehouse
+	namespacesPath = prefixed + "namespaces"
 	namespacePath  = namespacesPath + "/{namespace}"
 	tablesPath     = namespacePath + "/tables"
 	tablePath      = tablesPath + "/{table}"
@@ -73,12 +80,13 @@ const (
 // Routes returns what is served, templates below /catalog.
 func (a *API) Routes() []wire.Route { return a.routes }
 
-// Endpoints returns what config advertises: every route but config itself, as
-// verb, one space and template (iceberg-rest 1.3).
+// Endpoints returns what config advertises: every route of a warehouse, as
+// verb, one space and template (iceberg-rest 1.3). Config itself and the token
+// endpoint, which only refuses, are not among them.
 func (a *API) Endpoints() []string {
 	var endpoints []string
 	for _, route := range a.routes {
-		if route.Template != configPath {
+		if strings.HasPrefix(route.Template, prefixed) {
 			endpoints = append(endpoints, route.Method+" "+route.Template)
 		}
 	}
