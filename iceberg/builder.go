@@ -240,14 +240,9 @@ func (b *builder) loadOrders() error {
 }
 
 func (b *builder) loadProperties() {
-	if b.properties.loaded {
-		return
+	if !b.properties.loaded {
+		b.properties.load(b.base.properties, b.base.doc)
 	}
-	b.properties.items = make([]property, len(b.base.properties))
-	for i, p := range b.base.properties {
-		b.properties.items[i] = property{name: p.name, value: p.value, raw: p.at.of(b.base.doc)}
-	}
-	b.properties.loaded = true
 }
 
 func (b *builder) property(name string) (string, bool) {

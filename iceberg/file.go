@@ -23,11 +23,15 @@ const (
 // that of the previous file + 1, or 0 when there is none or its name holds
 // none. Location and properties are those of m, the document to be written.
 func NextMetadataFile(m *Metadata, previous, uuid string) string {
+	return nextFile(m.MetadataDir(), m.Gzip(), previous, uuid)
+}
+
+func nextFile(dir string, packed bool, previous, uuid string) string {
 	suffix := plainSuffix
-	if m.Gzip() {
+	if packed {
 		suffix = gzipSuffix
 	}
-	return fmt.Sprintf("%s/%05d-%s%s", m.MetadataDir(), versionOf(previous)+1, uuid, suffix)
+	return fmt.Sprintf("%s/%05d-%s%s", dir, versionOf(previous)+1, uuid, suffix)
 }
 
 // MetadataDir returns the directory for metadata files, without a slash at
@@ -80,12 +84,16 @@ func EncodeFile(m *Metadata) (data []byte, compressed bool) {
 	if !m.Gzip() {
 		return m.doc, false
 	}
+	return gzipped(m.doc), true
+}
+
+func gzipped(doc []byte) []byte {
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
 	// Writing to a buffer cannot fail.
-	_, _ = w.Write(m.doc)
+	_, _ = w.Write(doc)
 	_ = w.Close()
-	return buf.Bytes(), true
+	return buf.Bytes()
 }
 
 // IsMetadataFile says whether a location is named like a metadata file and

@@ -251,6 +251,30 @@ func (l *propertyList) remove(name string) {
 	}
 }
 
+// load takes over a document's properties.
+func (l *propertyList) load(base []propertyItem, doc []byte) {
+	if l.loaded {
+		return
+	}
+	l.items = make([]property, len(base))
+	for i, p := range base {
+		l.items[i] = property{name: p.name, value: p.value, raw: p.at.of(doc)}
+	}
+	l.loaded = true
+}
+
+// differs compares with a document: setting what is set already is no change.
+func (l *propertyList) differs(base []propertyItem) bool {
+	now := l.index()
+	if len(now) != len(base) {
+		return true
+	}
+	return slices.ContainsFunc(base, func(p propertyItem) bool {
+		i, ok := now[p.name]
+		return !ok || l.items[i].value != p.value
+	})
+}
+
 // keyList is the encryption keys.
 type keyList struct {
 	items  []encryptionKey

@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,14 +39,7 @@ func (b *builder) propertiesChanged() bool {
 	if !b.properties.loaded || b.base == nil {
 		return false
 	}
-	now := b.properties.index()
-	if len(now) != len(b.base.properties) {
-		return true
-	}
-	return slices.ContainsFunc(b.base.properties, func(p propertyItem) bool {
-		i, ok := now[p.name]
-		return !ok || b.properties.items[i].value != p.value
-	})
+	return b.properties.differs(b.base.properties)
 }
 
 // checkProperties holds the rules for properties that this request sets.

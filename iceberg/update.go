@@ -95,9 +95,13 @@ func decodeUpdate(b *body) (Update, error) {
 	case "add-view-version", "set-current-view-version":
 		u.change = viewOnly{u.action}
 	default:
-		b.reject(badRequest("Cannot convert metadata update action from json: %s", clip([]byte(u.action))))
+		b.reject(unknownAction(u.action))
 	}
 	return u, b.err
+}
+
+func unknownAction(action string) error {
+	return badRequest("Cannot convert metadata update action from json: %s", clip([]byte(action)))
 }
 
 func (b *body) ints(member string) (list []int) {

@@ -190,21 +190,34 @@ func (b *builder) writeOrders(w *writer) {
 }
 
 func (b *builder) writeProperties(w *writer) {
+	if !b.properties.loaded {
+		w.m.properties = w.oldProperties(b.base.properties, b.base.doc)
+		return
+	}
+	w.m.properties = w.properties(&b.properties)
+}
+
+// oldProperties copies the properties of a document.
+func (w *writer) oldProperties(base []propertyItem, doc []byte) []propertyItem {
 	w.member("properties")
 	w.out = append(w.out, '{')
 	open := len(w.out)
-	if !b.properties.loaded {
-		list := make([]propertyItem, len(b.base.properties))
-		for i, p := range b.base.properties {
-			w.separate(open)
-			list[i] = propertyItem{p.name, p.value, w.raw(p.at.of(b.base.doc))}
-		}
-		w.m.properties = list
-		w.out = append(w.out, '}')
-		return
+	list := make([]propertyItem, len(base))
+	for i, p := range base {
+		w.separate(open)
+		list[i] = propertyItem{p.name, p.value, w.raw(p.at.of(doc))}
 	}
-	list := make([]propertyItem, 0, len(b.properties.items))
-	for _, p := range b.properties.items {
+	w.out = append(w.out, '}')
+	return list
+}
+
+// properties writes what is left of a list.
+func (w *writer) properties(l *propertyList) []propertyItem {
+	w.member("properties")
+	w.out = append(w.out, '{')
+	open := len(w.out)
+	list := make([]propertyItem, 0, len(l.items))
+	for _, p := range l.items {
 		if p.removed {
 			continue
 		}
@@ -219,8 +232,8 @@ func (b *builder) writeProperties(w *writer) {
 		}
 		list = append(list, propertyItem{p.name, p.value, span{a, len(w.out)}})
 	}
-	w.m.properties = list
 	w.out = append(w.out, '}')
+	return list
 }
 
 func (b *builder) writeKeys(w *writer) {
