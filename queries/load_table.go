@@ -43,6 +43,11 @@ func (s *Service) LoadTable(ctx context.Context, actor authz.Actor, warehouse id
 	}
 	answer.ETag = documents.ETag(answer.Pointer, documents.Variant{Snapshots: snapshots, Warehouse: f.Warehouse.Mark})
 	if matches(options.IfNoneMatch, answer.ETag) {
+		// A client that keeps what it has would else be the only one not to hear
+		// that the file is gone; the Java client sends a tag with each load.
+		if err := s.fileIsThere(ctx, f, answer.Pointer); err != nil {
+			return nil, err
+		}
 		answer.NotModified = true
 		return answer, nil
 	}

@@ -134,15 +134,36 @@ func TestNotModifiedTouchesNoDocument(t *testing.T) {
 	k := kit.New(t, kit.Setup{NoSaver: true, Damaged: true})
 	k.Namespace("db")
 	table := k.Table("db", "t")
-	if err := os.Remove(strings.TrimPrefix(table.Pointer, "file://")); err != nil {
+	if err := os.WriteFile(strings.TrimPrefix(table.Pointer, "file://"), []byte("no document"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cold := kit.New(t, kit.Setup{Share: k, NoSaver: true})
 	if got, err := cold.Load(kit.At("db", "t"), queries.LoadOptions{IfNoneMatch: []string{table.ETag}}); err != nil || !got.NotModified {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := cold.Load(kit.At("db", "t"), queries.LoadOptions{}); catalog.KindOf(err) != catalog.NotFound {
+	if _, err := cold.Load(kit.At("db", "t"), queries.LoadOptions{}); catalog.KindOf(err) != catalog.Internal {
 		t.Error(err)
+	}
+}
+
+// The compatibility kit's testLoadTableWithMissingMetadataFile, whose client
+// sends the tag of the state that it has.
+func TestADeletedFileIsNotHiddenByATag(t *testing.T) {
+	t.Parallel()
+	k := kit.New(t, kit.Setup{Damaged: true})
+	k.Namespace("db")
+	table := k.Table("db", "t")
+	if err := os.Remove(strings.TrimPrefix(table.Pointer, "file://")); err != nil {
+		t.Fatal(err)
+	}
+	want := "Failed to open input stream for file: " + table.Pointer
+	for name, on := range map[string]*kit.Kit{"warm": k, "cold": kit.New(t, kit.Setup{Share: k})} {
+		for _, tags := range [][]string{nil, {table.ETag}, {"*"}} {
+			_, err := on.Load(kit.At("db", "t"), queries.LoadOptions{IfNoneMatch: tags})
+			if catalog.KindOf(err) != catalog.NotFound || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %v: %v", name, tags, err)
+			}
+		}
 	}
 }
 
