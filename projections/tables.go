@@ -47,6 +47,7 @@ func Tables() []Table {
 		{"es", "checkpoint", Operational, "signatures given out"},
 		{"es", "repair", Operational, "decisions of operators"},
 		{"cache", "document", Cache, "metadata documents by object and mark"},
+		{"ops", "metrics_report", Operational, "what engines measured, kept for a while"},
 		{"icecore_schema", "migration", Operational, "which migrations ran"},
 	}
 	for _, t := range derivedTables() {

@@ -65,6 +65,8 @@ var matrix = map[string][]edge{
 		{"storage", "cold documents come from the store"},
 	},
 
+	"internal/reports": {},
+
 	// The edge.
 	"httpapi": {
 		{"commands", "mutating routes"},
