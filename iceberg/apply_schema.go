@@ -203,7 +203,7 @@ func (b *builder) checkNewSpec(s *partitionSpec) error {
 	if err := s.checkFields(b.formatVersion); err != nil {
 		return err
 	}
-	current, err := b.currentSchema()
+	current, err := b.schemaToBind()
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (ch addOrder) apply(b *builder) error {
 		}
 	} else {
 		id = b.orders.nextID(1)
-		current, err := b.currentSchema()
+		current, err := b.schemaToBind()
 		if err != nil {
 			return err
 		}

@@ -193,12 +193,19 @@ func (b *builder) loadSchemas() error {
 	return nil
 }
 
-// currentSchema returns nil when none is set yet.
-func (b *builder) currentSchema() (*schema, error) {
+// schemaToBind returns the schema that specs and orders are added against: the
+// current one or, in a create that has not set it yet, the one added last
+// (DuckDB sets it at the very end; what becomes the default is checked once more
+// against what became current). It returns nil when there is none.
+func (b *builder) schemaToBind() (*schema, error) {
 	if err := b.loadSchemas(); err != nil {
 		return nil, err
 	}
-	s, _ := b.schemas.get(b.currentSchemaID)
+	id := b.currentSchemaID
+	if id < 0 {
+		id = b.lastAddedSchema
+	}
+	s, _ := b.schemas.get(id)
 	return s, nil
 }
 

@@ -254,6 +254,26 @@ func TestCreateByCommit(t *testing.T) {
 	}
 }
 
+// TestCreateByCommitMayChooseTheSchemaLast: DuckDB's CREATE TABLE with PARTITIONED
+// BY sets the current schema after the spec and the order that rest on it.
+func TestCreateByCommitMayChooseTheSchemaLast(t *testing.T) {
+	t.Parallel()
+	const schema = `{"action":"add-schema","schema":` + testSchema + `},`
+	const rest = `,{"action":"set-location","location":"s3://x"}`
+	spec := `{"action":"add-spec","spec":{"spec-id":0,"fields":[{"source-id":3,"field-id":1000,"transform":"day","name":"ts_day"}]}},{"action":"set-default-spec","spec-id":0},`
+	order := `{"action":"add-sort-order","sort-order":{"order-id":1,"fields":[{"source-id":1,"transform":"identity","direction":"asc","null-order":"nulls-first"}]}},` +
+		`{"action":"set-default-sort-order","sort-order-id":1}`
+	m := apply(t, nil, "["+schema+spec+order+rest+`,{"action":"set-current-schema","schema-id":0}]`)
+	if m.CurrentSchemaID() != 0 || m.DefaultSpecID() != 0 || m.DefaultSortOrderID() != 1 || m.LastPartitionID() != 1000 {
+		t.Errorf("%s", m.Bytes())
+	}
+	refuse(t, nil, "["+schema+spec+order+rest+"]", Validation, "Cannot find current schema: -1")
+	// Against the schema that is chosen in the end, the default has to hold.
+	other := `{"action":"add-schema","schema":` + schemaWith(column(1, "a", `"int"`)) + `},{"action":"set-current-schema","schema-id":-1}`
+	refuse(t, nil, "["+schema+spec+order+rest+","+other+"]", Validation, "Cannot find source column for partition field")
+	refuse(t, nil, "["+schema+addSpecJSON(specField(99, "identity", "id"))+"]", Validation, "Cannot find source column for partition field")
+}
+
 // TestCreateByCommitKeepsIDs: ids are as sent now; several schemas may come.
 func TestCreateByCommitKeepsIDs(t *testing.T) {
 	t.Parallel()
