@@ -24,6 +24,8 @@ const (
 	NamespaceDelete           Action = "namespace.delete"
 	NamespaceListTables       Action = "namespace.list_tables"
 	NamespaceCreateTable      Action = "namespace.create_table"
+	NamespaceListViews        Action = "namespace.list_views"
+	NamespaceCreateView       Action = "namespace.create_view"
 
 	TableGetMetadata Action = "table.get_metadata"
 	TableReadData    Action = "table.read_data"
@@ -31,4 +33,9 @@ const (
 	TableCommit      Action = "table.commit"
 	TableRename      Action = "table.rename"
 	TableDrop        Action = "table.drop"
+
+	ViewGetMetadata Action = "view.get_metadata"
+	ViewCommit      Action = "view.commit"
+	ViewRename      Action = "view.rename"
+	ViewDrop        Action = "view.drop"
 )

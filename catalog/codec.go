@@ -60,6 +60,16 @@ func kindOf(typ string) (kind, bool) {
 		return first(func() Event { return new(TableRegistered) })
 	case TypeTableDropped:
 		return first(func() Event { return new(TableDropped) })
+	case TypeViewCreated:
+		return first(func() Event { return new(ViewCreated) })
+	case TypeViewCommitted:
+		return first(func() Event { return new(ViewCommitted) })
+	case TypeViewRenamed:
+		return first(func() Event { return new(ViewRenamed) })
+	case TypeViewRegistered:
+		return first(func() Event { return new(ViewRegistered) })
+	case TypeViewDropped:
+		return first(func() Event { return new(ViewDropped) })
 	}
 	return kind{}, false
 }
@@ -71,6 +81,7 @@ func Types() []string {
 		TypeServerBootstrapped, TypeProjectCreated, TypeWarehouseCreated,
 		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
+		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,
 	}
 }
 

@@ -40,6 +40,8 @@ func samples() map[string]catalog.Event {
 		MetadataLocation: "file:///srv/demo/orders/metadata/00001-018f3c1e-7b2a-7cde-8f01-000000000031.metadata.json",
 		SHA256:           [32]byte{0xab, 0xcd, 31: 1}, Size: 2048, Format: 2,
 	}
+	view := catalog.ViewFile{MetadataFile: file, CurrentVersion: 2}
+	view.Format = 1
 	const claim = "file//srv/demo/orders/"
 	return map[string]catalog.Event{
 		"server.bootstrapped/first":        &catalog.ServerBootstrapped{TermsAccepted: true, DefaultProject: catalog.DefaultProject},
@@ -89,6 +91,21 @@ func samples() map[string]catalog.Event {
 		"table.dropped/hard":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, ClaimsReleased: []string{claim}},
 		"table.dropped/soft":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ExpiresAtMS: ptr[int64](1717600000000), ClaimsReleased: []string{}},
 		"table.dropped/purge": &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ClaimsReleased: []string{}},
+		"view.created/request": &catalog.ViewCreated{
+			ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, NowMS: 1717000000123,
+			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"view-version":{"version-id":7},"properties":{"k":"<&>"}}`),
+			Claims:  []string{claim},
+		},
+		"view.committed/replaced": &catalog.ViewCommitted{
+			ViewName: name, ViewUUID: id(6), Previous: "file:///srv/demo/orders/metadata/0.json", ViewFile: view, NowMS: 1717000000456,
+			Requirements: json.RawMessage(`[{"type":"assert-view-uuid","uuid":"018f3c1e-7b2a-7cde-8f01-000000000006"}]`),
+			Updates:      json.RawMessage(`[{"action":"set-current-view-version","view-version-id":-1}]`),
+			ClaimsAdded:  []string{"file//srv/demo/v2/"}, ClaimsRemoved: []string{claim},
+		},
+		"view.renamed/across": &catalog.ViewRenamed{ViewUUID: id(6), From: name, To: catalog.ViewName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "v\"2\"\n"}},
+		"view.registered/new": &catalog.ViewRegistered{ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, Claims: []string{claim}},
+		"view.dropped/hard":   &catalog.ViewDropped{ViewName: name, ViewUUID: id(6), MetadataLocation: file.MetadataLocation, ClaimsReleased: []string{claim}},
+		"view.dropped/soft":   &catalog.ViewDropped{ViewName: name, ViewUUID: id(6), MetadataLocation: file.MetadataLocation, ExpiresAtMS: ptr[int64](1717600000000), ClaimsReleased: []string{}},
 	}
 }
 

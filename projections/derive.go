@@ -42,11 +42,14 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	case *catalog.TableCommitted:
 		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved), nil
 	case *catalog.TableRenamed:
-		return deriveRenamed(r, at, e), nil
+		return at.renamed(r, &e.From, &e.To), nil
 	case *catalog.TableRegistered:
 		return deriveRegistered(r, at, e), nil
 	case *catalog.TableDropped:
 		return deriveDropped(r, at, e), nil
+	}
+	if list, ok := deriveView(r, at, event); ok {
+		return list, nil
 	}
 	return nil, fmt.Errorf("no read model knows %T", event)
 }
@@ -114,15 +117,16 @@ func (p place) claims(r *eventstore.Record, added, removed []string) []change {
 	return list
 }
 
-func deriveRenamed(r *eventstore.Record, at place, e *catalog.TableRenamed) []change {
-	folded := catalog.FoldName(e.To.Name)
+// renamed moves the name of a table or view.
+func (p place) renamed(r *eventstore.Record, from, to *catalog.TableName) []change {
+	folded := catalog.FoldName(to.Name)
 	list := []change{{
-		table: tabularTable, action: updateRow, key: at.key(r.Stream),
-		order:  orderKey(folded, at.warehouse, at.branch, e.To.NamespaceID),
+		table: tabularTable, action: updateRow, key: p.key(r.Stream),
+		order:  orderKey(folded, p.warehouse, p.branch, to.NamespaceID),
 		set:    []string{"namespace_id", "name", "name_fold1", "stream_version"},
-		values: []any{uuid(e.To.NamespaceID), e.To.Name, folded, r.Version},
+		values: []any{uuid(to.NamespaceID), to.Name, folded, r.Version},
 	}}
-	if e.From.NamespaceID != e.To.NamespaceID {
+	if from.NamespaceID != to.NamespaceID {
 		// Rights are inherited: another parent changes what a cached decision
 		// rests on.
 		list = append(list, change{
@@ -131,6 +135,14 @@ func deriveRenamed(r *eventstore.Record, at place, e *catalog.TableRenamed) []ch
 		})
 	}
 	return list
+}
+
+// nameGone removes the name of a table or view.
+func (p place) nameGone(r *eventstore.Record, name *catalog.TableName) change {
+	return change{
+		table: tabularTable, action: deleteRow, key: p.key(r.Stream),
+		order: orderKey(catalog.FoldName(name.Name), p.warehouse, p.branch, name.NamespaceID),
+	}
 }
 
 func deriveRegistered(r *eventstore.Record, at place, e *catalog.TableRegistered) []change {
@@ -150,7 +162,7 @@ func deriveDropped(r *eventstore.Record, at place, e *catalog.TableDropped) []ch
 		expires = time.UnixMilli(*e.ExpiresAtMS).UTC()
 	}
 	list := []change{
-		{table: tabularTable, action: deleteRow, key: at.key(r.Stream), order: orderKey(catalog.FoldName(e.Name), at.warehouse, at.branch, e.NamespaceID)},
+		at.nameGone(r, &e.TableName),
 		{
 			table: droppedTable, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
 			values: []any{

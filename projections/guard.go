@@ -22,6 +22,14 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 		pointer = e.MetadataLocation
 	case *catalog.TableRegistered:
 		pointer = e.MetadataLocation
+	case *catalog.ViewCreated:
+		pointer = e.MetadataLocation
+	case *catalog.ViewCommitted:
+		pointer = e.MetadataLocation
+	case *catalog.ViewRegistered:
+		pointer = e.MetadataLocation
+	case *catalog.ViewDropped:
+		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
 	case *catalog.TableDropped:
 		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
 	case *catalog.NamespaceDropped:
@@ -41,21 +49,15 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 	return g
 }
 
-// documentRow is what an event says about the document that its table stands
-// at. It is compared with nothing in the database; verify reads the files.
+// documentRow is what an event says about the document that its table or view
+// stands at. It is compared with nothing in the database; verify reads the files.
 func documentRow(r *eventstore.Record, event catalog.Event) (change, bool) {
-	var file *catalog.MetadataFile
-	first := false
-	switch e := event.(type) {
-	case *catalog.TableCreated:
-		file, first = &e.MetadataFile, true
-	case *catalog.TableCommitted:
-		file = &e.MetadataFile
-	case *catalog.TableRegistered:
-		file, first = &e.MetadataFile, !e.Overwrites
-	case *catalog.TableDropped:
+	switch event.(type) {
+	case *catalog.TableDropped, *catalog.ViewDropped:
 		return change{table: verifyTable, action: deleteRow, key: []any{uuid(r.Stream)}}, true
-	default:
+	}
+	file, first := fileOf(event), opens(event)
+	if file == nil {
 		return change{}, false
 	}
 	c := change{table: verifyTable, action: updateRow, key: []any{uuid(r.Stream)}}

@@ -149,7 +149,8 @@ func (v *verifier) moved(ctx context.Context, d *namedDocument) (bool, error) {
 		if file := fileOf(event); file != nil {
 			moved = file.MetadataLocation != d.location
 		}
-		if _, dropped := event.(*catalog.TableDropped); dropped {
+		switch event.(type) {
+		case *catalog.TableDropped, *catalog.ViewDropped:
 			moved = true
 		}
 		return nil
@@ -188,6 +189,7 @@ func (v *verifier) history(ctx context.Context, stream ids.ID, use func(*eventst
 	}
 }
 
+// fileOf returns the document that an event names, or nil.
 func fileOf(event catalog.Event) *catalog.MetadataFile {
 	switch e := event.(type) {
 	case *catalog.TableCreated:
@@ -196,11 +198,47 @@ func fileOf(event catalog.Event) *catalog.MetadataFile {
 		return &e.MetadataFile
 	case *catalog.TableRegistered:
 		return &e.MetadataFile
+	case *catalog.ViewCreated:
+		return &e.MetadataFile
+	case *catalog.ViewCommitted:
+		return &e.MetadataFile
+	case *catalog.ViewRegistered:
+		return &e.MetadataFile
 	}
 	return nil
 }
 
-// fold builds every document of a table from the one before. A registered
+// opens reports whether an event is the first of a table or view.
+func opens(event catalog.Event) bool {
+	switch e := event.(type) {
+	case *catalog.TableCreated, *catalog.ViewCreated, *catalog.ViewRegistered:
+		return true
+	case *catalog.TableRegistered:
+		return !e.Overwrites
+	}
+	return false
+}
+
+// comesFromElsewhere reports whether an event names a document that this
+// server did not build.
+func comesFromElsewhere(event catalog.Event) bool {
+	switch event.(type) {
+	case *catalog.TableRegistered, *catalog.ViewRegistered:
+		return true
+	}
+	return false
+}
+
+// evolve builds the document of an event from the one before.
+func evolve(base []byte, event catalog.Event) ([]byte, error) {
+	switch event.(type) {
+	case *catalog.ViewCreated, *catalog.ViewCommitted:
+		return catalog.EvolveView(base, event)
+	}
+	return catalog.EvolveTable(base, event)
+}
+
+// fold builds every document of a table or view from the one before. A registered
 // document comes from the store. After a finding it goes on from the store's
 // document, if that is sound, so that one fault is told once.
 func (v *verifier) fold(ctx context.Context, d *namedDocument) error {
@@ -216,8 +254,8 @@ func (v *verifier) fold(ctx context.Context, d *namedDocument) error {
 		if file == nil {
 			return nil
 		}
-		_, registered := event.(*catalog.TableRegistered)
-		_, created := event.(*catalog.TableCreated)
+		registered := comesFromElsewhere(event)
+		created := opens(event) && !registered
 		finding := Finding{Kind: FoldImpossible, Object: d.object, Event: e.ID, Location: file.MetadataLocation}
 		var err error
 		switch {
@@ -238,7 +276,7 @@ func (v *verifier) fold(ctx context.Context, d *namedDocument) error {
 			if created {
 				doc = nil
 			}
-			doc, err = catalog.EvolveTable(doc, event)
+			doc, err = evolve(doc, event)
 		}
 		v.report.Folds++
 		if err == nil {

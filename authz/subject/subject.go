@@ -60,11 +60,20 @@ func Table(f *projections.Facts) authz.Facts {
 // TableOf asks about a table that stands, or stood, in the namespace of the
 // query, whatever stands at its name now.
 func TableOf(f *projections.Facts, object ids.ID) authz.Facts {
+	return inNamespace(f, catalog.EntityTable, object)
+}
+
+// ViewOf is [TableOf] for a view.
+func ViewOf(f *projections.Facts, object ids.ID) authz.Facts {
+	return inNamespace(f, catalog.EntityView, object)
+}
+
+func inNamespace(f *projections.Facts, entity catalog.Entity, object ids.ID) authz.Facts {
 	ancestors := parents(f)
 	if f.Namespace.Exists {
 		ancestors = append(append([]ids.ID{f.Namespace.ID}, f.Namespace.Ancestors...), root(f)...)
 	}
-	return above(f, catalog.EntityTable, object, ancestors...)
+	return above(f, entity, object, ancestors...)
 }
 
 // parents are the ancestors of a namespace that is not there.

@@ -68,6 +68,16 @@ func describe(e *eventstore.Entry) described {
 			words = "purge requested"
 		}
 		return described{table(v.TableName), words}
+	case *catalog.ViewCreated:
+		return described{table(v.ViewName), ""}
+	case *catalog.ViewCommitted:
+		return described{table(v.ViewName), join(fmt.Sprintf("version %d", v.CurrentVersion), actions(v.Updates))}
+	case *catalog.ViewRenamed:
+		return described{table(v.To), "was " + table(v.From)}
+	case *catalog.ViewRegistered:
+		return described{table(v.ViewName), "from " + small(v.MetadataLocation, 100)}
+	case *catalog.ViewDropped:
+		return described{table(v.ViewName), "files stay"}
 	}
 	return described{e.Stream.String(), ""}
 }

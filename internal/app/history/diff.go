@@ -86,7 +86,7 @@ func Diff(ctx context.Context, log Log, f Filter, from, to int64) ([]*Object, er
 // apply takes over one event.
 func (o *Object) apply(e *eventstore.Entry) {
 	name := describe(e).object
-	if o.Name != "" && o.Name != name && o.Was == "" && e.Type != catalog.TypeTableRenamed {
+	if o.Name != "" && o.Name != name && o.Was == "" && e.Type != catalog.TypeTableRenamed && e.Type != catalog.TypeViewRenamed {
 		o.Was = o.Name
 	}
 	o.Name = name
@@ -132,6 +132,23 @@ func (o *Object) apply(e *eventstore.Entry) {
 	case *catalog.TableDropped:
 		o.Dropped = true
 		o.move(v.MetadataLocation, "")
+	case *catalog.ViewCreated:
+		o.Created = true
+		o.To = v.MetadataLocation
+		o.request(v.Request)
+	case *catalog.ViewCommitted:
+		o.move(v.Previous, v.MetadataLocation)
+		o.updates(v.Updates)
+	case *catalog.ViewRenamed:
+		if o.Was == "" {
+			o.Was = table(v.From)
+		}
+	case *catalog.ViewRegistered:
+		o.Created = true
+		o.To = v.MetadataLocation
+	case *catalog.ViewDropped:
+		o.Dropped = true
+		o.move(v.MetadataLocation, "")
 	}
 }
 
@@ -160,7 +177,8 @@ func (o *Object) remove(names []string) {
 	}
 }
 
-// request reads the parts of a CreateTableRequest that a diff shows.
+// request reads the parts of a CreateTableRequest or CreateViewRequest that a
+// diff shows.
 func (o *Object) request(raw json.RawMessage) {
 	var r struct {
 		Schema     schema
