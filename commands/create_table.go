@@ -16,9 +16,9 @@ import (
 )
 
 // CreateTable creates a table from a CreateTableRequest. A staged create
-// computes the same and keeps nothing: the name is not reserved, and the commit
-// that follows is judged by itself; but an overlapping location is refused now,
-// before the client writes its data there.
+// computes the same and keeps nothing but an empty folder: the name is not
+// reserved, and the commit that follows is judged by itself; but an overlapping
+// location is refused now, before the client writes its data there.
 func (s *Service) CreateTable(ctx context.Context, call Call, in CreateTable) (Table, error) {
 	request, err := iceberg.DecodeCreateRequest(in.Request)
 	if err != nil {
@@ -88,6 +88,11 @@ func (s *Service) createTable(ctx context.Context, call Call, c *creation, t *tr
 		}
 	}
 	if c.request.Staged {
+		// DuckDB writes the first manifests of a CREATE TABLE … AS itself, and on
+		// local files into a folder that it takes for granted.
+		if err := storage.MakeFolder(ctx, scope(store, claims), next.MetadataDir()); err != nil {
+			return Table{}, fromStorage(ctx, err)
+		}
 		return Table{ID: uuid, Document: next.Bytes(), Config: map[string]string{}}, nil
 	}
 	pointer, err := s.nextFile(ctx, store, next, "")

@@ -1,7 +1,10 @@
 package commands_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +157,7 @@ func TestStagedCreateKeepsNothing(t *testing.T) {
 	wantError(t, err, catalog.NoSuchTable, "Table does not exist: db.t")
 
 	doc := decodedOf(t, staged)
+	wantFolder(t, doc["location"].(string)+"/metadata")
 	location, uuid := doc["location"].(string), doc["table-uuid"].(string)
 	made, err := k.Commit(kit.At("db", "t"), assertCreate, creation(location, uuid))
 	if err != nil {
@@ -165,6 +169,47 @@ func TestStagedCreateKeepsNothing(t *testing.T) {
 	}
 	_, err = k.Commit(kit.At("db", "t"), assertCreate, creation(location, uuid))
 	wantError(t, err, catalog.CommitFailed, "Requirement failed: table already exists")
+}
+
+func wantFolder(t *testing.T, location string) {
+	t.Helper()
+	names, err := os.ReadDir(strings.TrimPrefix(location, "file://"))
+	if err != nil || len(names) != 0 {
+		t.Errorf("%s is no empty folder: %v, %v", location, names, err)
+	}
+}
+
+// Clients write their first manifests before there is a table (DuckDB's CREATE
+// TABLE … AS), and not all make folders.
+func TestStagedCreateMakesTheMetadataFolder(t *testing.T) {
+	t.Parallel()
+	k := kit.New(t, kit.Setup{})
+	k.Namespace("db")
+	root := "file://" + k.Root
+	if _, err := k.Create("db", "t", `,"stage-create":true,"location":"`+root+`/here/"`); err != nil {
+		t.Fatal(err)
+	}
+	wantFolder(t, root+"/here/metadata")
+	if _, err := k.Create("db", "t", `,"stage-create":true,"location":"`+root+`/apart","properties":{"write.metadata.path":"`+root+`/meta/"}`); err != nil {
+		t.Fatal(err)
+	}
+	wantFolder(t, root+"/meta")
+
+	// A refused one makes nothing, not even when only the metadata's place is taken.
+	if _, err := k.Create("db", "taken", `,"location":"`+root+`/taken"`); err != nil {
+		t.Fatal(err)
+	}
+	for name, more := range map[string]string{
+		"t":     `,"location":"` + root + `/new","properties":{"write.metadata.path":"` + root + `/taken/metadata"}`,
+		"taken": `,"location":"` + root + `/new"`,
+	} {
+		if _, err := k.Create("db", name, `,"stage-create":true`+more); err == nil {
+			t.Errorf("%s was staged", name)
+		}
+	}
+	if _, err := os.Stat(k.Root + "/new"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a refused create left a folder: %v", err)
+	}
 }
 
 func TestCreateByCommitIsJudgedAnew(t *testing.T) {
