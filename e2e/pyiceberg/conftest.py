@@ -1,129 +1,18 @@
 """Starts one `icecore dev` for the session and checks the log after each test."""
 
-import json
-import os
 import pathlib
-import signal
-import socket
-import subprocess
-import time
-import urllib.request
+import sys
 
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-ICECORE = os.environ.get("ICECORE_BIN", str(TOP / "bin" / "icecore"))
-PREFIX = "dev.icecore."
-
-
-class Server:
-    """A running `icecore dev` on a folder of its own."""
-
-    def __init__(self, data: pathlib.Path):
-        self.data = data
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.listen = f"127.0.0.1:{s.getsockname()[1]}"
-        self.url = f"http://{self.listen}"
-        self.output = data.parent / "icecore.log"
-        self.process = None
-
-    def start(self):
-        with open(self.output, "ab") as out:
-            self.process = subprocess.Popen(
-                [ICECORE, "dev", "--data", str(self.data), "--listen", self.listen], stdout=out, stderr=out
-            )
-        deadline = time.monotonic() + 120
-        while True:
-            if self.process.poll() is not None:
-                raise AssertionError(f"icecore dev ended:\n{self.output.read_text()[-4000:]}")
-            try:
-                with urllib.request.urlopen(self.url + "/ready", timeout=2) as answer:
-                    if answer.status == 200:
-                        return
-            except OSError:
-                pass
-            if time.monotonic() > deadline:
-                raise AssertionError(f"icecore dev is not ready:\n{self.output.read_text()[-4000:]}")
-            time.sleep(0.05)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(timeout=60) == 0, self.output.read_text()[-4000:]
-
-    def run(self, *args: str) -> str:
-        """Runs an operating command on the server's folder and returns its output."""
-        done = subprocess.run([ICECORE, *args, "--data", str(self.data)], capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"icecore {' '.join(args)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    def events(self, after: int = 0) -> list[dict]:
-        """The log after a position, as CloudEvents."""
-        lines = self.run("log", "list", "--json", "--limit", "1000000", "--after", str(after)).splitlines()
-        return [json.loads(line) for line in lines if line]
-
-    def catalog(self, **properties) -> RestCatalog:
-        return RestCatalog("icecore", uri=self.url + "/catalog", warehouse="demo", **properties)
-
-
-class Journal:
-    """What the log gained during one test."""
-
-    def __init__(self, server: Server):
-        self.server = server
-        self.expected = None
-        self.start = self.head()
-
-    def head(self) -> int:
-        events = self.server.events()
-        return int(events[-1]["sequence"]) if events else 0
-
-    def events(self) -> list[dict]:
-        return self.server.events(self.start)
-
-    def expect(self, *kinds: str):
-        """Declares the kinds of events, in order, that the test should have caused, e.g. "table.created"."""
-        self.expected = [PREFIX + kind for kind in kinds]
-
-    def settle(self) -> list[dict]:
-        """Waits until the sequencer has numbered as many events as are expected (at least)."""
-        deadline = time.monotonic() + 10
-        while True:
-            events = self.events()
-            if len(events) >= len(self.expected) or time.monotonic() > deadline:
-                return events
-            time.sleep(0.02)
-
-    def check(self):
-        assert self.expected is not None, "the test did not say which events it expects"
-        assert [event["type"] for event in self.settle()] == self.expected
-        self.server.run("verify")
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("icecore")
-    # The database of `icecore dev` runs as an unprivileged user when we are root: it must reach its folder.
-    for parent in (folder, *folder.parents):
-        if parent.stat().st_uid == os.geteuid() and parent != pathlib.Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
-    running = Server(folder / "data")
-    running.start()
-    yield running
-    running.stop()
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pykit"))
+from icecore_server import journal, server  # noqa: E402, F401 - fixtures
 
 
 @pytest.fixture
-def catalog(server) -> RestCatalog:
+def catalog(server) -> RestCatalog:  # noqa: F811
     return server.catalog()
-
-
-@pytest.fixture
-def journal(server):
-    kept = Journal(server)
-    yield kept
-    kept.check()
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ var paste = template.Must(template.New("paste").Parse(`
               catalog = load_catalog("icecore", type="rest", uri="{{.URL}}/catalog", warehouse="demo")
 
   DuckDB      INSTALL iceberg; LOAD iceberg;
-              ATTACH 'demo' AS demo (TYPE iceberg, ENDPOINT '{{.URL}}/catalog',
-                AUTHORIZATION_TYPE 'none', STAGE_CREATE_TABLES false);
+              ATTACH 'demo' AS demo (TYPE iceberg, ENDPOINT '{{.URL}}/catalog', AUTHORIZATION_TYPE 'none');
 
   Spark       --packages org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
               --conf spark.sql.extensions=org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
