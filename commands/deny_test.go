@@ -43,6 +43,10 @@ func everything(k *kit.Kit, pointer string, call func() commands.Call) map[strin
 		"server info":     func() error { _, err := k.Queries.ServerInfo(ctx, actor); return err },
 		"list warehouses": func() error { _, err := k.Queries.ListWarehouses(ctx, actor, ids.Nil); return err },
 		"get warehouse":   func() error { _, err := k.Queries.GetWarehouse(ctx, actor, k.Warehouse); return err },
+		"metrics reports": func() error {
+			_, err := k.Queries.MetricsReports(ctx, actor, k.Warehouse, k.IDs.New(), queries.ReportFilter{}, queries.Page{})
+			return err
+		},
 		"list namespaces": func() error {
 			_, err := k.Queries.ListNamespaces(ctx, actor, k.Warehouse, nil, queries.Page{})
 			return err
@@ -83,6 +87,7 @@ func everything(k *kit.Kit, pointer string, call func() commands.Call) map[strin
 		all["drop namespace "+db] = func() error {
 			return k.Commands.DropNamespace(ctx, call(), commands.DropNamespace{Warehouse: k.Warehouse, Namespace: levels})
 		}
+		all["list functions in "+db] = func() error { return k.Queries.ListFunctions(ctx, actor, k.Warehouse, levels, queries.Page{}) }
 		all["create table in "+db] = func() error {
 			_, err := k.Commands.CreateTable(ctx, call(), commands.CreateTable{Warehouse: k.Warehouse, Namespace: levels, Request: kit.Request("u", "")})
 			return err
@@ -107,6 +112,13 @@ func everything(k *kit.Kit, pointer string, call func() commands.Call) map[strin
 			}
 			all["create by commit "+db+"."+name] = func() error {
 				_, err := k.Commands.CommitTable(ctx, call(), k.Change(at, assertCreate, creation("file://"+k.Root+"/x", k.IDs.New().String())))
+				return err
+			}
+			all["report metrics "+db+"."+name] = func() error {
+				return k.Commands.ReportMetrics(ctx, call(), commands.ReportMetrics{Warehouse: k.Warehouse, Table: at, Type: "scan-report", Report: []byte("{}")})
+			}
+			all["credentials "+db+"."+name] = func() error {
+				_, err := k.Queries.Credentials(ctx, actor, k.Warehouse, queries.Identifier(at))
 				return err
 			}
 			all["drop "+db+"."+name] = func() error {
@@ -199,9 +211,20 @@ func TestCommandsAskForTheirRights(t *testing.T) {
 		run  func() error
 		want []authz.Action
 	}{
-		"create table":    {func() error { _, err := k.Create("db", "x", ""); return err }, []authz.Action{authz.NamespaceCreateTable}},
-		"commit":          {func() error { _, err := k.Commit(kit.At("db", "t"), "", setProperty); return err }, []authz.Action{authz.TableCommit}},
-		"load":            {func() error { _, err := k.Load(kit.At("db", "t"), loadAll); return err }, []authz.Action{authz.TableGetMetadata}},
+		"create table": {func() error { _, err := k.Create("db", "x", ""); return err }, []authz.Action{authz.NamespaceCreateTable}},
+		"commit":       {func() error { _, err := k.Commit(kit.At("db", "t"), "", setProperty); return err }, []authz.Action{authz.TableCommit}},
+		"load":         {func() error { _, err := k.Load(kit.At("db", "t"), loadAll); return err }, []authz.Action{authz.TableGetMetadata}},
+		"credentials": {func() error {
+			_, err := k.Queries.Credentials(ctx, authz.Anonymous, k.Warehouse, queries.Identifier(kit.At("db", "t")))
+			return err
+		}, []authz.Action{authz.TableReadData}},
+		"report metrics": {func() error {
+			return k.Commands.ReportMetrics(ctx, k.Call(), commands.ReportMetrics{Warehouse: k.Warehouse, Table: kit.At("db", "t"), Type: "scan-report", Report: []byte("{}")})
+		}, []authz.Action{authz.TableGetMetadata}},
+		"metrics reports": {func() error {
+			_, err := k.Queries.MetricsReports(ctx, authz.Anonymous, k.Warehouse, table.ID, queries.ReportFilter{}, queries.Page{})
+			return err
+		}, []authz.Action{authz.TableGetMetadata}},
 		"child namespace": {func() error { return createNamespace(k, nil, "db", "x") }, []authz.Action{authz.NamespaceCreateNamespace}},
 		"namespace":       {func() error { return createNamespace(k, nil, "db2") }, []authz.Action{authz.WarehouseCreateNamespace}},
 		"overwrite": {func() error {

@@ -43,6 +43,8 @@ type Deps struct {
 	Clock       clock.Clock
 	IDs         ids.Source
 
+	// Reports takes metrics reports; nil lets them go.
+	Reports ReportKeeper
 	// Sleep waits between two tries; nil waits for real.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Logger hears of files left behind and of commits in doubt; nil is silent.

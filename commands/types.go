@@ -95,6 +95,15 @@ type DropTable struct {
 	PurgeRequested bool // recorded in the event; a job acts on it
 }
 
+// ReportMetrics is POST {namespace}/tables/{table}/metrics.
+type ReportMetrics struct {
+	Warehouse ids.ID
+	Table     Identifier
+	Type      string          // member report-type
+	Snapshot  *int64          // member snapshot-id; nil if not told
+	Report    json.RawMessage // the object as sent; must not be changed any more
+}
+
 // Bootstrap is POST /management/v1/bootstrap.
 type Bootstrap struct {
 	AcceptTermsOfUse bool

@@ -22,6 +22,7 @@ var others = []string{
 	"GET /catalog/v1/config",
 	"GET /management/v1/info", "POST /management/v1/bootstrap",
 	"GET /management/v1/warehouse", "POST /management/v1/warehouse", "GET /management/v1/warehouse/{warehouse_id}",
+	"GET /management/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports",
 	"GET /metrics",
 }
 
@@ -53,6 +54,9 @@ func requests(s *stack) map[string][2]string {
 		"GET /management/v1/warehouse/{warehouse_id}":                       {"/management/v1/warehouse/" + strings.TrimPrefix(s.prefix, "/catalog/v1/"), ""},
 		"GET /metrics": {"/metrics", ""},
 
+		"POST /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics": {s.prefix + "/namespaces/n/tables/t/metrics", scanReport},
+		"GET /management/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports": {
+			"/management/v1/warehouse/" + strings.TrimPrefix(s.prefix, "/catalog/v1/") + "/table/" + s.table + "/metrics-reports", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials": {s.prefix + "/namespaces/n/tables/t/credentials", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions":                  {s.prefix + "/namespaces/n/functions", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions/{function}":       {s.prefix + "/namespaces/n/functions/f", ""},
@@ -83,7 +87,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["empty"]}`), 200)
-	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
+	s.table = tableUUID(t, expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200))
 	s.dropTable(t, "gone")
 
 	for name, c := range map[string]struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
+	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
 	"github.com/icecore-catalog/icecore/queries"
@@ -36,8 +37,10 @@ type stack struct {
 	db      *pgtest.DB
 	root    string // folder that warehouses may lie in
 	handler http.Handler
-	prefix  string // "/catalog/v1/<id of the warehouse demo>"
-	dropped string // metadata location of a table that [stack.dropTable] dropped
+	prefix  string            // "/catalog/v1/<id of the warehouse demo>"
+	dropped string            // metadata location of a table that [stack.dropTable] dropped
+	table   string            // id of a table, for management routes
+	keepers []*reports.Keeper // of all instances
 }
 
 // newBareStack returns a server that was not bootstrapped.
@@ -94,7 +97,10 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		},
 	})
 	resolver := projections.NewResolver(s.db.App, projections.Options{})
+	keeper := reports.NewKeeper(reports.NewStore(s.db.App).Insert, log)
+	s.keepers = append(s.keepers, keeper)
 	t.Cleanup(func() {
+		keeper.Close(context.Background())
 		library.Close(context.Background())
 		if err := resolver.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -104,9 +110,10 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		Commands: commands.New(commands.Deps{
 			Log: store, Idempotency: store, Resolver: resolver, Claims: projections.NewClaims(s.db.App),
 			Profiles: stores, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
+			Reports: keeper,
 		}),
 		Queries: queries.New(queries.Deps{
-			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer,
+			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer, Reports: reports.NewStore(s.db.App),
 			TokenSecret: []byte("the secret of one test, 32 bytes"),
 		}),
 		Authorizer:   authorizer,

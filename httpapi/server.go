@@ -43,6 +43,8 @@ type Deps struct {
 	Ready func(ctx context.Context) error
 	// Observer counts requests; nil counts nothing.
 	Observer middleware.Observer
+	// DiscardReports says that metrics reports are not kept.
+	DiscardReports bool
 	// Origins are those whose pages may use the server from a browser.
 	Origins middleware.Origins
 	// TracerProvider opens a span for each request; nil traces nothing.
@@ -113,6 +115,7 @@ func groups(deps Deps) []group {
 			Queries:             deps.Queries,
 			DefaultWarehouse:    deps.DefaultWarehouse,
 			MaxBody:             deps.MaxBody,
+			DiscardReports:      deps.DiscardReports,
 			IdempotencyLifetime: deps.IdempotencyLifetime,
 		}).Routes()},
 		{managementRoot, management.New(management.Deps{

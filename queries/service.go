@@ -19,6 +19,7 @@ type Deps struct {
 	Lists      Lists
 	Documents  *documents.Library
 	Authorizer authz.Authorizer
+	Reports    ReportLister
 	// TokenSecret seals page tokens. All instances of a server share it; another
 	// secret makes old tokens invalid.
 	TokenSecret []byte

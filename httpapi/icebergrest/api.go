@@ -18,6 +18,9 @@ type Deps struct {
 	DefaultWarehouse string
 	// MaxBody bounds a request body, in bytes, compressed or not.
 	MaxBody int64
+	// DiscardReports says that metrics reports are not kept; config then asks
+	// clients to send none.
+	DiscardReports bool
 	// IdempotencyLifetime is advertised by config.
 	IdempotencyLifetime time.Duration
 }
@@ -56,6 +59,7 @@ func New(deps Deps) *API {
 		{Method: http.MethodPost, Template: prefixed + "tables/rename", Operation: "renameTable", Handle: a.renameTable},
 		{Method: http.MethodPost, Template: prefixed + "transactions/commit", Operation: "commitTransaction", Handle: a.commitTransaction},
 
+		{Method: http.MethodPost, Template: tablePath + "/metrics", Operation: "reportMetrics", Handle: a.reportMetrics},
 		{Method: http.MethodGet, Template: tablePath + "/credentials", Operation: "loadCredentials", Handle: a.loadCredentials},
 		{Method: http.MethodGet, Template: namespacePath + "/functions", Operation: "listFunctions", Handle: a.listFunctions},
 		{Method: http.MethodGet, Template: namespacePath + "/functions/{function}", Operation: "loadFunction", Handle: a.loadFunction},

@@ -42,7 +42,12 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	overrides := map[string]string{"prefix": config.Warehouse.ID.String(), "namespace-separator": wire.Separator}
 	maps.Copy(overrides, config.Overrides)
 
-	body := append([]byte(`{"defaults":`), wire.AppendMap(nil, config.Defaults)...)
+	defaults := maps.Clone(config.Defaults)
+	if a.deps.DiscardReports {
+		defaults["rest-metrics-reporting-enabled"] = "false" // Java's property
+	}
+
+	body := append([]byte(`{"defaults":`), wire.AppendMap(nil, defaults)...)
 	body = append(body, `,"overrides":`...)
 	body = wire.AppendMap(body, overrides)
 	body = append(body, a.settled...)

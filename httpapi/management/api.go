@@ -35,6 +35,7 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/bootstrap", Operation: "bootstrap", Handle: a.bootstrap},
 		{Method: http.MethodGet, Template: "/v1/warehouse", Operation: "listWarehouses", Handle: a.listWarehouses},
 		{Method: http.MethodPost, Template: "/v1/warehouse", Operation: "createWarehouse", Handle: a.createWarehouse},
+		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports", Operation: "listMetricsReports", Handle: a.listMetricsReports},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}", Operation: "getWarehouse", Handle: a.getWarehouse},
 	}
 }

@@ -53,6 +53,9 @@ func (o Object) wrong(name, want string) error {
 	return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: " + o.path + name + " must be " + want}
 }
 
+// Names returns the names of the members, in their order.
+func (o Object) Names() []string { return o.names }
+
 // Raw returns a member as it was sent, nil if it is absent or null.
 func (o Object) Raw(name string) json.RawMessage {
 	for i, n := range o.names {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/projections/document"
 )
 
@@ -35,18 +36,25 @@ const (
 	staleDocument = time.Hour
 )
 
-// tidy removes outcomes of idempotency keys that have expired, and cached
-// documents of states that are over.
+// tidy removes outcomes of idempotency keys that have expired, cached documents
+// of states that are over, and metrics reports that have had their time.
 func (s *server) tidy(ctx context.Context, now clock.Clock) error {
 	return every(ctx, tidyEvery, func() {
 		_, expired := s.store.ExpireIdempotency(ctx)
 		swept := drain(func() (int64, error) {
 			return document.Sweep(ctx, s.pools.append, now.Now().Add(-staleDocument), tidyPage)
 		})
-		if err := errors.Join(expired, swept); err != nil && ctx.Err() == nil {
+		measured := s.ExpireMetrics(ctx, now.Now())
+		if err := errors.Join(expired, swept, measured); err != nil && ctx.Err() == nil {
 			s.log.Warn("expired rows were not removed", "error", err)
 		}
 	})
+}
+
+// ExpireMetrics removes the metrics reports whose retention is over.
+func (s *server) ExpireMetrics(ctx context.Context, now time.Time) error {
+	store, before := reports.NewStore(s.pools.append), now.Add(-s.config.Catalog.ReportRetention)
+	return drain(func() (int64, error) { return store.Expire(ctx, before, tidyPage) })
 }
 
 // drain repeats a removal until a page is not full.

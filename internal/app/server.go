@@ -21,6 +21,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/postgres"
+	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/internal/telemetry"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
@@ -37,6 +38,7 @@ type server struct {
 	store     *eventstore.Store
 	resolver  *projections.SharedResolver
 	documents *documents.Library
+	reports   *reports.Keeper // nil while metrics reports are discarded
 	commands  *commands.Service
 	queries   *queries.Service
 	ids       ids.Source
@@ -97,14 +99,19 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}
 
 	// Mutations and reads.
+	var reported commands.ReportKeeper // nil lets them go
+	if c.Catalog.MetricsReports == "keep" {
+		s.reports = reports.NewKeeper(reports.NewStore(s.pools.append).Insert, log)
+		reported = s.reports
+	}
 	s.commands = commands.New(commands.Deps{
 		Log: telemetry.LogAppends(s.store, log), Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read),
 		Profiles: stores, Documents: s.documents, Authorizer: authorizer,
-		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife,
+		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported,
 	})
 	s.queries = queries.New(queries.Deps{
 		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer,
-		TokenSecret: tokenSecret(c.Catalog, s.store.LogID()),
+		Reports: reports.NewStore(s.pools.read), TokenSecret: tokenSecret(c.Catalog, s.store.LogID()),
 	})
 
 	// The edge.
@@ -114,7 +121,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}
 	deps := httpapi.Deps{
 		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log,
-		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Origins: origins,
+		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Origins: origins, DiscardReports: s.reports == nil,
 		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
 		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
 	}
@@ -211,6 +218,11 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 func (s *server) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
+	if s.reports != nil {
+		if lost := s.reports.Close(ctx); lost > 0 {
+			s.log.Error("metrics reports were lost: the database did not take them in time", "reports", lost)
+		}
+	}
 	if s.documents != nil {
 		s.documents.Close(ctx) // saves what waits
 	}

@@ -42,6 +42,7 @@ var matrix = map[string][]edge{
 		{"storage", "the metadata file is written before the pointer moves"},
 		{"authz/subject", "Resolve's facts as an authorizer's"},
 		{"internal/documents", "the parsed base of a commit, and its successor for the next load"},
+		{"internal/reports", "metrics reports are handed on to be stored"},
 	},
 	"queries": {
 		{"iceberg", "snapshots are filtered by a byte splitter"},
@@ -52,6 +53,7 @@ var matrix = map[string][]edge{
 		{"storage", "cold documents come from the store"},
 		{"authz/subject", "Resolve's facts as an authorizer's"},
 		{"internal/documents", "the bytes that a load splices"},
+		{"internal/reports", "stored metrics reports are listed"},
 	},
 	"authz/subject": {
 		{"authz", "makes its facts"},
@@ -81,7 +83,7 @@ var matrix = map[string][]edge{
 	"internal/app": {
 		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
 		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
-		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/documents", "wiring"}, {"httpapi", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
 		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
 		{"internal/postgres", "dev runs its own PostgreSQL"},
 	},

@@ -46,6 +46,8 @@ type Catalog struct {
 	FileRoots        []string      `env:"FILE_ROOTS" doc:"Folders, separated by commas, below which warehouses on local or mounted file systems may lie. Empty: no such warehouse can be made or read."`
 	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"256MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
 	TokenSecret      Secret        `env:"TOKEN_SECRET" doc:"Seals page tokens, which hold the last name of a page; the same on all instances. Empty: derived from the id of the log, which keeps tokens opaque but is no secret from whoever reads the database."`
+	MetricsReports   string        `env:"METRICS_REPORTS" default:"keep" oneof:"keep,discard" doc:"What becomes of the metrics reports that engines send after scans and commits. keep: they are stored beside the log and listed by the management API. discard: they are accepted and thrown away, and clients are asked to send none."`
+	ReportRetention  time.Duration `env:"METRICS_REPORTS_RETENTION" default:"168h" min:"1m" doc:"How long metrics reports are stored. Older ones are removed every ten minutes, also when new ones are discarded."`
 	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
+	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
 	"github.com/icecore-catalog/icecore/projections/projectionstest"
@@ -147,7 +148,7 @@ func New(t testing.TB, setup Setup) *Kit {
 			Profiles: stores, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
 		},
 		Queries: queries.Deps{
-			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer,
+			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer, Reports: reports.NewStore(k.Pool),
 			TokenSecret: []byte("the secret of a test's server"),
 		},
 	}

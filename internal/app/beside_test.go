@@ -1,0 +1,38 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/config"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/internal/pgtest"
+	"github.com/icecore-catalog/icecore/internal/reports"
+)
+
+func TestMetricsReportsGoWhenTheirRetentionIsOver(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	s := &server{pools: &pools{append: db.App, read: db.App}, config: config.Config{Catalog: config.Catalog{ReportRetention: time.Hour}}}
+	now := clock.NewFake(time.UnixMilli(1_700_000_000_000))
+	source := ids.NewV7(now)
+	table := source.New()
+	store := reports.NewStore(db.App)
+	var list []reports.Report
+	for range tidyPage + 2 { // more than one page
+		list = append(list, reports.Report{ID: source.New(), Table: table, Type: reports.Scan, ReceivedAt: now.Now(), Body: []byte("{}")})
+	}
+	now.Advance(2 * time.Hour)
+	list = append(list, reports.Report{ID: source.New(), Table: table, Type: reports.Scan, ReceivedAt: now.Now(), Body: []byte("{}")})
+	if err := store.Insert(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ExpireMetrics(t.Context(), now.Now()); err != nil {
+		t.Fatal(err)
+	}
+	left, _, err := store.List(t.Context(), reports.Filter{Table: table}, 10_000)
+	if err != nil || len(left) != 1 || left[0].ID != list[len(list)-1].ID {
+		t.Errorf("%d left, %v", len(left), err)
+	}
+}
