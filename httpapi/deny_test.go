@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -15,11 +16,11 @@ import (
 )
 
 // open are the routes that ask nobody: they tell nothing about the catalog.
-var open = []string{"GET /", "HEAD /", "GET /health", "HEAD /health", "GET /ready", "HEAD /ready", "POST /catalog/v1/oauth/tokens"}
+var open = []string{"GET /", "HEAD /", "GET /health", "HEAD /health", "GET /ready", "HEAD /ready", "POST /catalog/v1/oauth/tokens", "POST /catalog/w/{warehouse}/v1/oauth/tokens"}
 
 // others are served besides what config advertises.
 var others = []string{
-	"GET /catalog/v1/config",
+	"GET /catalog/v1/config", "GET /catalog/w/{warehouse}/v1/config",
 	"GET /management/v1/info", "POST /management/v1/bootstrap",
 	"GET /management/v1/warehouse", "POST /management/v1/warehouse", "GET /management/v1/warehouse/{warehouse_id}",
 	"GET /management/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports",
@@ -63,13 +64,29 @@ func requests(s *stack) map[string][2]string {
 	}
 }
 
+// own is the second form of a template: below the warehouse's own base.
+func own(template string) string {
+	return strings.Replace(template, "/catalog/v1/{prefix}/", "/catalog/w/{warehouse}/v1/", 1)
+}
+
+// withOwn adds the second form of each request, by the warehouse's name.
+func withOwn(s *stack, asked map[string][2]string) map[string][2]string {
+	for key, request := range maps.Clone(asked) {
+		if second := own(key); second != key {
+			asked[second] = [2]string{strings.Replace(request[0], s.prefix+"/", "/catalog/w/demo/v1/", 1), request[1]}
+		}
+	}
+	asked["GET /catalog/w/{warehouse}/v1/config"] = [2]string{"/catalog/w/demo/v1/config", ""}
+	return asked
+}
+
 func TestRoutesAreWhatIsAdvertisedAndTheKnownOthers(t *testing.T) {
 	t.Parallel()
 	var served, want []string
 	for _, route := range httpapi.Routes(httpapi.Deps{}) {
 		served = append(served, route.Method+" "+route.Template)
 		if strings.HasPrefix(route.Template, "/catalog/v1/{prefix}/") {
-			want = append(want, route.Method+" "+route.Template)
+			want = append(want, route.Method+" "+route.Template, route.Method+" "+own(route.Template))
 		}
 	}
 	want = append(append(want, others...), open...)
@@ -101,7 +118,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := s.with(t, c.authorizer)
 			before := s.state(t)
-			asked := requests(s)
+			asked := withOwn(s, requests(s))
 			for _, route := range httpapi.Routes(httpapi.Deps{}) {
 				key := route.Method + " " + route.Template
 				if slices.Contains(open, key) {

@@ -65,15 +65,18 @@ func New(deps Deps) *API {
 		{Method: http.MethodGet, Template: namespacePath + "/functions/{function}", Operation: "loadFunction", Handle: a.loadFunction},
 
 		{Method: http.MethodPost, Template: "/v1/oauth/tokens", Operation: "getToken", Handle: a.getToken},
-		{Method: http.MethodGet, Template: configPath, Operation: "getConfig", Handle: a.getConfig},
+		{Method: http.MethodGet, Template: configPath, Operation: operationConfig, Handle: a.getConfig},
 	}
+	a.routes = append(a.routes, a.ownRoutes(a.routes)...)
 	a.settled = settledConfig(a.Endpoints(), deps.IdempotencyLifetime)
 	return a
 }
 
 // Templates as the specification spells them.
 const (
-	configPath     = "/v1/config"
+	configPath      = "/v1/config"
+	operationConfig = "getConfig"
+
 	prefixed       = "/v1/{prefix}/" // what belongs to one warehouse
 	namespacesPath = prefixed + "namespaces"
 	namespacePath  = namespacesPath + "/{namespace}"

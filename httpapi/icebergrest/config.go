@@ -10,6 +10,7 @@ import (
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/queries"
 )
 
 // getConfig is GET /v1/config. The warehouse is named, with its project before
@@ -39,9 +40,15 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	overrides := map[string]string{"prefix": config.Warehouse.ID.String(), "namespace-separator": wire.Separator}
-	maps.Copy(overrides, config.Overrides)
+	a.writeConfig(w, config, map[string]string{"prefix": config.Warehouse.ID.String()})
+	return nil
+}
 
+// writeConfig prints a config answer with the given overrides and those of all
+// warehouses.
+func (a *API) writeConfig(w http.ResponseWriter, config queries.Config, overrides map[string]string) {
+	overrides["namespace-separator"] = wire.Separator
+	maps.Copy(overrides, config.Overrides)
 	defaults := maps.Clone(config.Defaults)
 	if a.deps.DiscardReports {
 		defaults["rest-metrics-reporting-enabled"] = "false" // Java's property
@@ -52,7 +59,6 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	body = wire.AppendMap(body, overrides)
 	body = append(body, a.settled...)
 	wire.JSON(w, http.StatusOK, body)
-	return nil
 }
 
 func settledConfig(endpoints []string, lifetime time.Duration) []byte {
