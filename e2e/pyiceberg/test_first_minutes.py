@@ -2,7 +2,7 @@
 
 import re
 
-from conftest import TOP
+from icecore_server import TOP
 
 
 def test_readme_first_five_minutes(server, journal):
