@@ -34,16 +34,12 @@ type kind struct {
 	upcasters []func(data []byte) ([]byte, error)
 }
 
-// kindOf finds an event type. All are at their first version today.
+// first is the kind of an event type at its first version.
+func first(event func() Event) (kind, bool) { return kind{version: 1, event: event}, true }
+
+// kindOf finds an event type.
 func kindOf(typ string) (kind, bool) {
-	first := func(event func() Event) (kind, bool) { return kind{version: 1, event: event}, true }
 	switch typ {
-	case TypeServerBootstrapped:
-		return first(func() Event { return new(ServerBootstrapped) })
-	case TypeProjectCreated:
-		return first(func() Event { return new(ProjectCreated) })
-	case TypeWarehouseCreated:
-		return first(func() Event { return new(WarehouseCreated) })
 	case TypeNamespaceCreated:
 		return first(func() Event { return new(NamespaceCreated) })
 	case TypeNamespacePropertiesUpdated:
@@ -71,6 +67,11 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind} {
+		if k, ok := group(typ); ok {
+			return k, true
+		}
+	}
 	return kind{}, false
 }
 
@@ -78,7 +79,10 @@ func kindOf(typ string) (kind, bool) {
 // own events are not among them: eventstore writes and reads those.
 func Types() []string {
 	return []string{
-		TypeServerBootstrapped, TypeProjectCreated, TypeWarehouseCreated,
+		TypeServerBootstrapped, TypeProjectCreated, TypeProjectRenamed, TypeProjectDeleted,
+		TypeWarehouseCreated, TypeWarehouseRenamed, TypeWarehouseActivated, TypeWarehouseDeactivated,
+		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated, TypeWarehouseDeleted,
+		TypeNamespaceProtectionUpdated, TypeTableProtectionUpdated, TypeViewProtectionUpdated,
 		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
 		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,

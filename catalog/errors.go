@@ -23,7 +23,7 @@ const (
 	NoSuchTable                    // 404 NoSuchTableException
 	NoSuchView                     // 404 NoSuchViewException
 	NoSuchFunction                 // 404 NoSuchFunctionException
-	NoSuchProject                  // 404 NoSuchProjectException
+	NoSuchProject                  // 404 ProjectNotFound, as in Lakekeeper
 	NotFound                       // 404 NotFoundException: a metadata file is missing
 	NoSuchRoute                    // 404 BadRequestException: nothing is served there
 	MethodNotAllowed               // 405 BadRequestException
@@ -31,6 +31,16 @@ const (
 	AlreadyExists                  // 409 AlreadyExistsException
 	NamespaceNotEmpty              // 409 NamespaceNotEmptyException
 	CommitFailed                   // 409 CommitFailedException
+	TabularProtected               // 409 ProtectedTabularDeletionWithoutForce, as in Lakekeeper
+	NamespaceProtected             // 409 NamespaceProtected, as in Lakekeeper
+	ChildNamespaceProtected        // 409 ChildNamespaceProtected, as in Lakekeeper
+	ChildTabularProtected          // 409 ChildTabularProtected, as in Lakekeeper
+	WarehouseProtected             // 409 WarehouseProtected, as in Lakekeeper
+	WarehouseExists                // 409 WarehouseAlreadyExists, as in Lakekeeper
+	WarehouseNotEmpty              // 409 WarehouseNotEmpty, as in Lakekeeper
+	WarehouseBusy                  // 409 WarehouseHasUnfinishedTasks, as in Lakekeeper
+	ProjectNotEmpty                // 409 ProjectNotEmpty, as in Lakekeeper
+	ProjectExists                  // 409 ProjectIdAlreadyExists, as in Lakekeeper
 	BodyTooLarge                   // 413 BadRequestException
 	Unprocessable                  // 422 UnprocessableEntityException
 	Throttled                      // 429 TooManyRequestsException, with Retry-After

@@ -44,14 +44,28 @@ func samples() map[string]catalog.Event {
 	view.Format = 1
 	const claim = "file//srv/demo/orders/"
 	return map[string]catalog.Event{
-		"server.bootstrapped/first":        &catalog.ServerBootstrapped{TermsAccepted: true, DefaultProject: catalog.DefaultProject},
-		"server.bootstrapped/no-project":   &catalog.ServerBootstrapped{TermsAccepted: true},
-		"project.created/default":          &catalog.ProjectCreated{Name: "Default Project"},
-		"warehouse.created/local":          &catalog.WarehouseCreated{Project: catalog.DefaultProject, Name: "demo", StorageProfile: json.RawMessage(`{"type":"file","root":"file:///srv/demo"}`), DefaultFormat: 2, AllowedFormats: []int{1, 2, 3}},
-		"namespace.created/top":            &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales"}, Ancestors: []ids.ID{}, Properties: json.RawMessage(`{"owner":"data","z":"1","a":"2"}`)},
-		"namespace.created/nested":         &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales", "münchen"}, Ancestors: []ids.ID{id(2)}, Properties: json.RawMessage(`{}`)},
-		"namespace.properties-updated/all": &catalog.NamespacePropertiesUpdated{Namespace: catalog.Namespace{"Sales"}, Updated: json.RawMessage(`{"owner":"platform"}`), Removed: []string{"z", ""}, Properties: json.RawMessage(`{"owner":"platform","a":"2"}`)},
-		"namespace.dropped/top":            &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}},
+		"server.bootstrapped/first":              &catalog.ServerBootstrapped{TermsAccepted: true, DefaultProject: catalog.DefaultProject},
+		"server.bootstrapped/no-project":         &catalog.ServerBootstrapped{TermsAccepted: true},
+		"project.created/default":                &catalog.ProjectCreated{Name: "Default Project"},
+		"project.created/chosen-id":              &catalog.ProjectCreated{Name: "Sales", Ident: "sales_EU-1"},
+		"project.renamed/other":                  &catalog.ProjectRenamed{From: "Sales", To: "Vertrieb"},
+		"project.deleted/empty":                  &catalog.ProjectDeleted{Name: "Sales"},
+		"warehouse.renamed/other":                &catalog.WarehouseRenamed{From: "demo", To: "Demo 2"},
+		"warehouse.activated/again":              &catalog.WarehouseActivated{Name: "demo"},
+		"warehouse.deactivated/hidden":           &catalog.WarehouseDeactivated{Name: "demo"},
+		"warehouse.delete-profile-updated/soft":  &catalog.WarehouseDeleteProfileUpdated{Name: "demo", ExpirationSeconds: ptr[int64](604800)},
+		"warehouse.delete-profile-updated/hard":  &catalog.WarehouseDeleteProfileUpdated{Name: "demo"},
+		"warehouse.format-versions-updated/two":  &catalog.WarehouseFormatVersionsUpdated{Name: "demo", DefaultFormat: 3, AllowedFormats: []int{2, 3}},
+		"warehouse.protection-updated/protected": &catalog.WarehouseProtectionUpdated{Name: "demo", Protected: true},
+		"warehouse.deleted/forced":               &catalog.WarehouseDeleted{Name: "demo", Forced: true},
+		"namespace.protection-updated/off":       &catalog.NamespaceProtectionUpdated{Namespace: catalog.Namespace{"Sales"}},
+		"table.protection-updated/on":            &catalog.TableProtectionUpdated{TabularProtection: catalog.TabularProtection{TableName: name, Protected: true}},
+		"view.protection-updated/on":             &catalog.ViewProtectionUpdated{TabularProtection: catalog.TabularProtection{TableName: name, Protected: true}},
+		"warehouse.created/local":                &catalog.WarehouseCreated{Project: catalog.DefaultProject, Name: "demo", StorageProfile: json.RawMessage(`{"type":"file","root":"file:///srv/demo"}`), DefaultFormat: 2, AllowedFormats: []int{1, 2, 3}},
+		"namespace.created/top":                  &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales"}, Ancestors: []ids.ID{}, Properties: json.RawMessage(`{"owner":"data","z":"1","a":"2"}`)},
+		"namespace.created/nested":               &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales", "münchen"}, Ancestors: []ids.ID{id(2)}, Properties: json.RawMessage(`{}`)},
+		"namespace.properties-updated/all":       &catalog.NamespacePropertiesUpdated{Namespace: catalog.Namespace{"Sales"}, Updated: json.RawMessage(`{"owner":"platform"}`), Removed: []string{"z", ""}, Properties: json.RawMessage(`{"owner":"platform","a":"2"}`)},
+		"namespace.dropped/top":                  &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}},
 		"table.created/request": &catalog.TableCreated{
 			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
 			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"properties":{"k":"<&>"}}`),
@@ -351,7 +365,7 @@ func TestDecodeIsStrict(t *testing.T) {
 	if e, err := catalog.Decode(typ, schema, []byte(" {\"n\\u0061me\" : \"a\\\"\" }\n")); err != nil || e.(*catalog.ProjectCreated).Name != `a"` {
 		t.Errorf("escapes and space: %v, %v", e, err)
 	}
-	for _, other := range []string{"", "urn:icecore:events:project.created:v2", "urn:icecore:events:project.created:v0", "urn:icecore:events:project.created:v01", "urn:icecore:events:server.bootstrapped:v1"} {
+	for _, other := range []string{"", "urn:icecore:events:project.created:v3", "urn:icecore:events:project.created:v0", "urn:icecore:events:project.created:v01", "urn:icecore:events:server.bootstrapped:v1"} {
 		if _, err := catalog.Decode(typ, other, []byte(`{"name":"a"}`)); err == nil {
 			t.Errorf("dataschema %q is accepted", other)
 		}
@@ -370,6 +384,7 @@ func TestEncodeRejectsWhatDecodeRejects(t *testing.T) {
 		"no properties":            &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}},
 		"properties of numbers":    &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}, Properties: json.RawMessage(`{"a":1}`)},
 		"raw text that is no JSON": &catalog.NamespaceCreated{Namespace: catalog.Namespace{"a"}, Properties: json.RawMessage(`{"a":"b"`)},
+		"project id with a space":  &catalog.ProjectCreated{Name: "p", Ident: "a b"},
 		"no format":                &catalog.WarehouseCreated{Project: id(1), Name: "w", StorageProfile: json.RawMessage(`{"type":"file"}`), DefaultFormat: 2},
 	} {
 		if _, _, data, err := catalog.Encode(e); err == nil {

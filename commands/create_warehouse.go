@@ -3,14 +3,12 @@ package commands
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/authz/subject"
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
-	"github.com/icecore-catalog/icecore/iceberg"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/storage"
 )
@@ -34,40 +32,29 @@ func (s *Service) CreateWarehouse(ctx context.Context, call Call, in CreateWareh
 		})
 		return answer, len(receipt.Records) > 0, err
 	}, func(ctx context.Context, stored eventstore.Idempotency) (Warehouse, error) {
-		_, err := s.projectFor(ctx, call, &in)
-		return Warehouse{ID: stored.Object}, err
+		if _, err := s.projectFor(ctx, call, &in); err != nil {
+			return Warehouse{}, err
+		}
+		facts, err := s.resolve(ctx, projections.Query{Warehouse: stored.Object})
+		if err != nil || !facts[0].Warehouse.Exists {
+			return Warehouse{ID: stored.Object}, err
+		}
+		return s.describeWarehouse(ctx, &facts[0])
 	})
 }
 
 func (in *CreateWarehouse) check() error {
 	in.Project = projectOf(in.Project)
-	switch err := catalog.ValidateName("warehouse", in.Name); {
-	case err != nil:
+	if err := checkWarehouseName(in.Name); err != nil {
 		return err
-	case len(in.Name) > maxWarehouseName:
-		return badRequest("Invalid warehouse name: more than %d bytes", maxWarehouseName)
-	case strings.Contains(in.Name, "/"):
-		return badRequest("Invalid warehouse name: it holds a slash")
 	}
-	if len(in.AllowedFormats) == 0 {
+	if err := checkExpiration(in.ExpirationSeconds); err != nil {
+		return err
+	}
+	if in.AllowedFormats == nil {
 		in.AllowedFormats = []int{1, 2, 3}
 	}
-	in.AllowedFormats = slices.Compact(slices.Sorted(slices.Values(in.AllowedFormats)))
-	for _, v := range in.AllowedFormats {
-		if v < iceberg.MinFormatVersion || v > iceberg.MaxFormatVersion {
-			return badRequest("Unsupported format version: %d", v)
-		}
-	}
-	if in.DefaultFormat == 0 {
-		in.DefaultFormat = iceberg.DefaultFormatVersion
-		if !slices.Contains(in.AllowedFormats, in.DefaultFormat) {
-			in.DefaultFormat = in.AllowedFormats[len(in.AllowedFormats)-1]
-		}
-	}
-	if !slices.Contains(in.AllowedFormats, in.DefaultFormat) {
-		return badRequest("The default format version %d is not among the allowed ones", in.DefaultFormat)
-	}
-	return nil
+	return checkFormats(&in.AllowedFormats, &in.DefaultFormat)
 }
 
 // projectFor resolves the project and the name, and asks for the right to
@@ -78,7 +65,7 @@ func (s *Service) projectFor(ctx context.Context, call Call, in *CreateWarehouse
 		return nil, err
 	}
 	f := &facts[0]
-	missing := &catalog.Error{Kind: catalog.NoSuchProject, Message: "Project does not exist"}
+	missing := noSuchProject()
 	if err := s.may(ctx, call, subject.Project(f), authz.ProjectCreateWarehouse, missing); err != nil {
 		return nil, err
 	}
@@ -93,13 +80,20 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 	if err != nil {
 		return Warehouse{}, err
 	}
-	taken := &catalog.Error{Kind: catalog.AlreadyExists, Message: "Warehouse already exists: " + in.Name}
+	project, found, err := s.deps.Details.Project(ctx, f.Project.ID)
+	switch {
+	case err != nil:
+		return Warehouse{}, unavailable(err, "The catalog is not available")
+	case !found:
+		return Warehouse{}, noSuchProject()
+	}
+	taken := warehouseExists(in.Name, project.Ident)
 	if f.Warehouse.Exists {
 		return Warehouse{}, taken
 	}
 	profile, err := storage.ParseProfile(in.StorageProfile)
 	if err != nil {
-		return Warehouse{}, &catalog.Error{Kind: catalog.BadRequest, Message: "Invalid storage profile: " + strings.TrimPrefix(err.Error(), "storage profile: "), Cause: err}
+		return Warehouse{}, invalidProfile(err)
 	}
 	if err := s.deps.Profiles.Validate(ctx, profile).Err(); err != nil {
 		return Warehouse{}, profileRefused(ctx, err)
@@ -109,26 +103,41 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 		return Warehouse{}, err
 	}
 	id := s.deps.IDs.New()
-	record, err := s.record(call, id, &catalog.WarehouseCreated{
+	events := []catalog.Event{&catalog.WarehouseCreated{
 		Project: f.Project.ID, Name: in.Name, StorageProfile: wire,
 		DefaultFormat: in.DefaultFormat, AllowedFormats: in.AllowedFormats,
-	}, &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}})
-	if err != nil {
-		return Warehouse{}, err
+	}}
+	if in.ExpirationSeconds != nil {
+		events = append(events, &catalog.WarehouseDeleteProfileUpdated{Name: in.Name, ExpirationSeconds: in.ExpirationSeconds})
+	}
+	records := make([]eventstore.Record, len(events))
+	for i, event := range events {
+		records[i], err = s.record(call, id, event, &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}})
+		if err != nil {
+			return Warehouse{}, err
+		}
 	}
 	t.commit = s.newCommit(f, s.claim(call, 201, id, "", nil))
 	t.commit.Streams = []eventstore.Stream{
 		{ID: f.Project.ID, Mode: eventstore.Held},
 		{ID: id, Type: string(catalog.EntityWarehouse), Mode: eventstore.Created},
 	}
-	t.commit.Records = []eventstore.Record{record}
+	t.commit.Records = records
 	t.refuse = func(e *eventstore.ConstraintError) error {
 		if e.Constraint == projections.WarehouseNameKey {
 			return taken
 		}
 		return nil
 	}
-	return Warehouse{ID: id}, nil
+	return Warehouse{
+		ID: id, Project: project.Ident, Name: in.Name, Active: true, StorageProfile: wire, DefaultFormat: in.DefaultFormat,
+		AllowedFormats: in.AllowedFormats, ExpirationSeconds: in.ExpirationSeconds, UpdatedAt: records[len(records)-1].Time,
+	}, nil
+}
+
+// invalidProfile is the answer to a profile that cannot be read.
+func invalidProfile(err error) error {
+	return &catalog.Error{Kind: catalog.BadRequest, Message: "Invalid storage profile: " + strings.TrimPrefix(err.Error(), "storage profile: "), Cause: err}
 }
 
 // profileRefused is the answer to a profile that does not work. The cause is

@@ -41,6 +41,45 @@ func everything(k *kit.Kit, pointer string, call func() commands.Call) map[strin
 		"config":          func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "demo"); return err },
 		"config, missing": func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "no"); return err },
 		"server info":     func() error { _, err := k.Queries.ServerInfo(ctx, actor); return err },
+		"list projects":   func() error { _, err := k.Queries.ListProjects(ctx, actor); return err },
+		"get project":     func() error { _, err := k.Queries.GetProject(ctx, actor, ids.Nil); return err },
+		"create project": func() error {
+			_, err := k.Commands.CreateProject(ctx, call(), commands.CreateProject{Name: "p"})
+			return err
+		},
+		"rename project": func() error { return k.Commands.RenameProject(ctx, call(), commands.RenameProject{Name: "p"}) },
+		"delete project": func() error { return k.Commands.DeleteProject(ctx, call(), commands.DeleteProject{}) },
+		"rename warehouse": func() error {
+			_, err := k.Commands.RenameWarehouse(ctx, call(), commands.RenameWarehouse{Warehouse: k.Warehouse, Name: "w"})
+			return err
+		},
+		"deactivate warehouse": func() error {
+			_, err := k.Commands.SetWarehouseActive(ctx, call(), commands.SetWarehouseActive{Warehouse: k.Warehouse})
+			return err
+		},
+		"update warehouse storage": func() error {
+			_, err := k.Commands.UpdateWarehouseStorage(ctx, call(), commands.UpdateWarehouseStorage{Warehouse: k.Warehouse, StorageProfile: kit.Profile(k.Root)})
+			return err
+		},
+		"check warehouse storage": func() error {
+			_, err := k.Commands.CheckWarehouseStorage(ctx, call(), commands.CheckWarehouseStorage{Warehouse: k.Warehouse})
+			return err
+		},
+		"update warehouse delete profile": func() error {
+			_, err := k.Commands.UpdateWarehouseDeleteProfile(ctx, call(), commands.UpdateWarehouseDeleteProfile{Warehouse: k.Warehouse, ExpirationSeconds: new(int64)})
+			return err
+		},
+		"update warehouse formats": func() error {
+			_, err := k.Commands.UpdateWarehouseFormatVersions(ctx, call(), commands.UpdateWarehouseFormatVersions{Warehouse: k.Warehouse, AllowedFormats: []int{2}})
+			return err
+		},
+		"protect warehouse": func() error {
+			_, err := k.Commands.SetWarehouseProtection(ctx, call(), commands.SetWarehouseProtection{Warehouse: k.Warehouse, Protected: true})
+			return err
+		},
+		"delete warehouse": func() error {
+			return k.Commands.DeleteWarehouse(ctx, call(), commands.DeleteWarehouse{Warehouse: k.Warehouse, Force: true})
+		},
 		"list warehouses": func() error { _, err := k.Queries.ListWarehouses(ctx, actor, ids.Nil); return err },
 		"get warehouse":   func() error { _, err := k.Queries.GetWarehouse(ctx, actor, k.Warehouse); return err },
 		"metrics reports": func() error {

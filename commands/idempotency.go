@@ -42,6 +42,10 @@ var finalKinds = []struct {
 	{catalog.Unsupported, "Unsupported", 406},
 	{catalog.AlreadyExists, "AlreadyExists", 409},
 	{catalog.NamespaceNotEmpty, "NamespaceNotEmpty", 409},
+	{catalog.WarehouseExists, "WarehouseExists", 409},
+	{catalog.WarehouseNotEmpty, "WarehouseNotEmpty", 409},
+	{catalog.ProjectNotEmpty, "ProjectNotEmpty", 409},
+	{catalog.ProjectExists, "ProjectExists", 409},
 	{catalog.Unprocessable, "Unprocessable", 422},
 }
 

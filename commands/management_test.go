@@ -95,8 +95,8 @@ func TestCreateWarehouse(t *testing.T) {
 		in   commands.CreateWarehouse
 		kind catalog.Kind
 	}{
-		"a name that is taken":                        {commands.CreateWarehouse{Name: "demo", StorageProfile: good}, catalog.AlreadyExists},
-		"a name that is taken in another letter case": {commands.CreateWarehouse{Name: "DEMO", StorageProfile: good}, catalog.AlreadyExists},
+		"a name that is taken":                        {commands.CreateWarehouse{Name: "demo", StorageProfile: good}, catalog.WarehouseExists},
+		"a name that is taken in another letter case": {commands.CreateWarehouse{Name: "DEMO", StorageProfile: good}, catalog.WarehouseExists},
 		"an empty name":                               {commands.CreateWarehouse{StorageProfile: good}, catalog.BadRequest},
 		"a name with a slash":                         {commands.CreateWarehouse{Name: "a/b", StorageProfile: good}, catalog.BadRequest},
 		"a long name":                                 {commands.CreateWarehouse{Name: strings.Repeat("x", 129), StorageProfile: good}, catalog.BadRequest},
@@ -121,7 +121,7 @@ func TestCreateWarehouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != "Second" || !got.Active || got.DefaultFormat != 3 || fmt.Sprint(got.AllowedFormats) != "[1 3]" || !got.Project.IsNil() ||
+	if got.Name != "Second" || !got.Active || got.DefaultFormat != 3 || fmt.Sprint(got.AllowedFormats) != "[1 3]" || got.Project != ids.Nil.String() ||
 		string(got.StorageProfile) != string(good) || !got.UpdatedAt.Equal(kit.Now) {
 		t.Errorf("got %+v with profile %s", got, got.StorageProfile)
 	}
@@ -176,7 +176,7 @@ func TestOneOfManyWarehousesOfOneNameIsMade(t *testing.T) {
 		if err == nil {
 			won++
 		} else {
-			wantError(t, err, catalog.AlreadyExists, "")
+			wantError(t, err, catalog.WarehouseExists, "")
 		}
 	}
 	if won != 1 {

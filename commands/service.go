@@ -25,6 +25,17 @@ type ClaimReader interface {
 	Free(ctx context.Context, keys []string, except ids.ID) (bool, error)
 }
 
+// DetailReader reads what management asks for and Resolve leaves out;
+// [projections.Details] is one.
+type DetailReader interface {
+	// Project returns a project with its guard.
+	Project(ctx context.Context, id ids.ID) (p projections.ProjectDetails, found bool, err error)
+	// Warehouse returns what a warehouse is beside its facts.
+	Warehouse(ctx context.Context, id ids.ID) (projections.WarehouseDetails, error)
+	// TabularByUUID finds a table or view by its table-uuid, Nil if there is none.
+	TabularByUUID(ctx context.Context, warehouse, tableUUID ids.ID) (ids.ID, error)
+}
+
 // ProfileValidator tries a storage profile out; [*storage.Stores] is one.
 type ProfileValidator interface {
 	Validate(ctx context.Context, profile storage.Profile) storage.Report
@@ -37,6 +48,7 @@ type Deps struct {
 	Idempotency IdempotencyStore
 	Resolver    projections.Resolver
 	Claims      ClaimReader
+	Details     DetailReader
 	Profiles    ProfileValidator
 	Documents   *documents.Library
 	Authorizer  authz.Authorizer

@@ -118,6 +118,9 @@ type CreateWarehouse struct {
 	// mean all of 1 to 3, and 2.
 	AllowedFormats []int
 	DefaultFormat  int
+	// ExpirationSeconds is how long a dropped object can come back; nil means
+	// that a drop is for good.
+	ExpirationSeconds *int64
 }
 
 // Namespace is the answer to namespace commands.
@@ -150,8 +153,3 @@ type Table struct {
 
 // Staged reports whether the table exists only in this answer (stage-create).
 func (t Table) Staged() bool { return t.Pointer == "" }
-
-// Warehouse is the answer to warehouse commands and queries.
-type Warehouse struct {
-	ID ids.ID
-}

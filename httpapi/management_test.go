@@ -48,7 +48,7 @@ func TestManagementFromBootstrapToWarehouse(t *testing.T) {
 	if list := expect(t, s.do("GET", "/management/v1/warehouse?warehouseStatus=inactive", ""), 200); list.body != `{"warehouses":[]}` {
 		t.Errorf("inactive %s", list.body)
 	}
-	refused(t, s.do("POST", "/management/v1/warehouse", strings.Replace(body, "W 1", "w 1", 1)), 409, "AlreadyExistsException")
+	refused(t, s.do("POST", "/management/v1/warehouse", strings.Replace(body, "W 1", "w 1", 1)), 409, "WarehouseAlreadyExists")
 	refused(t, s.do("GET", "/management/v1/warehouse/0190a000-0000-7000-8000-00000000000f", ""), 404, "NoSuchWarehouseException")
 	expect(t, s.do("GET", "/catalog/v1/config?warehouse=W+1", ""), 200)
 	project, _ := doc["project-id"].(string)

@@ -180,8 +180,7 @@ func TestErrorModelOnEveryPath(t *testing.T) {
 		{"warehouse id", "GET", "/management/v1/warehouse/demo", "", 404, "NoSuchWarehouseException"},
 		{"warehouse without name", "POST", "/management/v1/warehouse", `{}`, 400, "BadRequestException"},
 		{"warehouse without profile", "POST", "/management/v1/warehouse", `{"warehouse-name":"w"}`, 400, "BadRequestException"},
-		{"soft deletion", "POST", "/management/v1/warehouse", `{"warehouse-name":"w","storage-profile":{"type":"file"},"delete-profile":{"type":"soft","expiration-seconds":1}}`, 406, "UnsupportedOperationException"},
-		{"unknown project", "POST", "/management/v1/warehouse", `{"warehouse-name":"w","storage-profile":{"type":"file"},"project-id":"x"}`, 404, "NoSuchProjectException"},
+		{"soft deletion", "POST", "/management/v1/warehouse", `{"warehouse-name":"w","storage-profile":{"type":"file"},"delete-profile":{"type":"soft"}}`, 400, "BadRequestException"},
 		{"bootstrap without terms", "POST", "/management/v1/bootstrap", `{}`, 400, "BadRequestException"},
 		{"warehouse status", "GET", "/management/v1/warehouse?warehouseStatus=gone", "", 400, "BadRequestException"},
 	} {

@@ -7,6 +7,8 @@ const (
 	ServerOneKey = "server_one_key"
 	// ProjectKey: a project of that id exists.
 	ProjectKey = "project_pkey"
+	// ProjectIdentKey: callers name another living project so.
+	ProjectIdentKey = "project_ident_key"
 	// WarehouseNameKey: the project has a warehouse of that name.
 	WarehouseNameKey = "warehouse_name_key"
 	// WarehouseProjectFK: the project is gone, or still has warehouses.

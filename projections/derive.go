@@ -15,13 +15,8 @@ var errNoWarehouse = errors.New("the record names no warehouse or no project")
 // derive says what an event does to the rows of the inline read models. It is
 // the one place that knows.
 func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
-	switch e := event.(type) {
-	case *catalog.ServerBootstrapped:
-		return []change{{table: serverTable, key: []any{uuid(r.Stream)}, values: []any{true, e.TermsAccepted, r.Version}}}, nil
-	case *catalog.ProjectCreated:
-		return []change{{table: projectTable, key: []any{uuid(r.Stream)}, values: []any{e.Name, uuid(r.ID), r.Version}}}, nil
-	case *catalog.WarehouseCreated:
-		return deriveWarehouse(r, e), nil
+	if list, known := deriveManagement(r, event); known {
+		return list, nil
 	}
 	if r.Warehouse.IsNil() || r.Project.IsNil() {
 		return nil, errNoWarehouse
@@ -47,6 +42,12 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 		return deriveRegistered(r, at, e), nil
 	case *catalog.TableDropped:
 		return deriveDropped(r, at, e), nil
+	case *catalog.NamespaceProtectionUpdated:
+		return at.protection(namespaceTable, r, at.order(e.Namespace.Fold()), e.Protected), nil
+	case *catalog.TableProtectionUpdated:
+		return at.tabularProtection(r, &e.TabularProtection), nil
+	case *catalog.ViewProtectionUpdated:
+		return at.tabularProtection(r, &e.TabularProtection), nil
 	}
 	if list, ok := deriveView(r, at, event); ok {
 		return list, nil
@@ -62,21 +63,6 @@ func (p place) key(object ids.ID) []any {
 }
 
 func (p place) order(name string) string { return orderKey(name, p.warehouse, p.branch) }
-
-func deriveWarehouse(r *eventstore.Record, e *catalog.WarehouseCreated) []change {
-	formats := make([]int16, len(e.AllowedFormats))
-	for i, f := range e.AllowedFormats {
-		formats[i] = int16(f)
-	}
-	name := catalog.FoldName(e.Name)
-	return []change{{
-		table: warehouseTable, key: []any{uuid(r.Stream)}, order: orderKey(name, e.Project),
-		values: []any{
-			uuid(e.Project), e.Name, name, true, false, string(e.StorageProfile), int16(e.DefaultFormat), formats,
-			r.Time.UTC(), r.Version,
-		},
-	}}
-}
 
 func deriveNamespaceCreated(r *eventstore.Record, at place, e *catalog.NamespaceCreated) []change {
 	var parent any

@@ -32,7 +32,7 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
 	case *catalog.TableDropped:
 		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
-	case *catalog.NamespaceDropped:
+	case *catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted:
 		closed = true
 	}
 	if r.Version == 1 { // a gap that an operator accepted lies behind the first event

@@ -48,7 +48,11 @@ func Tables() []Table {
 		{"es", "repair", Operational, "decisions of operators"},
 		{"cache", "document", Cache, "metadata documents by object and mark"},
 		{"ops", "metrics_report", Operational, "what engines measured, kept for a while"},
+		{"ops", "cursor", Operational, "how far readers of the log have come"},
+		{"ops", "endpoint_statistics", Operational, "what was asked of the server, counted in memory"},
 		{"icecore_schema", "migration", Operational, "which migrations ran"},
+		{"rm", "tabular_search", Derived, "trigrams of tables and views; follows the log, see Follower"},
+		{"rm", "warehouse_statistics", Derived, "how many tables and views in each hour; follows the log, see Follower"},
 	}
 	for _, t := range derivedTables() {
 		list = append(list, Table{t.schema, t.name, Derived, t.why})
@@ -85,14 +89,14 @@ var (
 	}
 	projectTable = &table{
 		schema: "rm", name: "project", why: "projects and the mark of their rights", keys: 1, rank: 2, inline: true,
-		columns: []column{{"project_id", "uuid"}, {"name", "text"}, {"authz_mark", "uuid"}, {"stream_version", "bigint"}},
+		columns: []column{{"project_id", "uuid"}, {"name", "text"}, {"authz_mark", "uuid"}, {"stream_version", "bigint"}, {"ident", "text"}},
 	}
 	warehouseTable = &table{
-		schema: "rm", name: "warehouse", why: "warehouses, their names and profiles", keys: 1, rank: 3, inline: true,
+		schema: "rm", name: "warehouse", why: "warehouses, their names and profiles", keys: 1, rank: 3, inline: true, unique: []string{"name_fold1"},
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"project_id", "uuid"}, {"name", "text"}, {"name_fold1", "text"}, {"active", "boolean"},
 			{"protected", "boolean"}, {"storage_profile", "text"}, {"default_format", "smallint"}, {"allowed_formats", "smallint[]"},
-			{"updated_at", "timestamptz"}, {"stream_version", "bigint"},
+			{"updated_at", "timestamptz"}, {"stream_version", "bigint"}, {"expiration_seconds", "bigint"},
 		},
 	}
 	namespaceTable = &table{

@@ -11,18 +11,10 @@ import (
 	"github.com/icecore-catalog/icecore/projections"
 )
 
-// projectOf maps what stands for the default project on the wire, and
-// wireProject maps it back (catalog.DefaultProject).
+// projectOf maps what stands for the default project.
 func projectOf(project ids.ID) ids.ID {
 	if project.IsNil() {
 		return catalog.DefaultProject
-	}
-	return project
-}
-
-func wireProject(project ids.ID) ids.ID {
-	if project == catalog.DefaultProject {
-		return ids.Nil
 	}
 	return project
 }
@@ -49,10 +41,11 @@ func (s *Service) Config(ctx context.Context, actor authz.Actor, project ids.ID,
 	return Config{Warehouse: warehouseOf(f), Defaults: map[string]string{}, Overrides: map[string]string{}}, nil
 }
 
+// warehouseOf is what the facts tell of a warehouse.
 func warehouseOf(f *projections.Facts) Warehouse {
 	w := &f.Warehouse
 	return Warehouse{
-		ID: w.ID, Project: wireProject(f.Project.ID), Name: w.Name, Active: w.Active, Protected: w.Protected,
+		ID: w.ID, Name: w.Name, Active: w.Active, Protected: w.Protected,
 		StorageProfile: w.StorageProfile, DefaultFormat: w.DefaultFormat, AllowedFormats: slices.Clone(w.AllowedFormats),
 		UpdatedAt: w.UpdatedAt,
 	}
@@ -77,7 +70,7 @@ func (s *Service) ListWarehouses(ctx context.Context, actor authz.Actor, project
 	if err != nil {
 		return nil, err
 	}
-	missing := &catalog.Error{Kind: catalog.NoSuchProject, Message: "Project does not exist"}
+	missing := noSuchProject()
 	on := subject.Project(f)
 	if err := authz.Check(ctx, s.deps.Authorizer, actor, on, authz.ProjectListWarehouses, missing); err != nil {
 		return nil, err
@@ -92,7 +85,6 @@ func (s *Service) ListWarehouses(ctx context.Context, actor authz.Actor, project
 	all := make([]ids.ID, len(list))
 	for i := range list {
 		all[i] = list[i].ID
-		list[i].Project = wireProject(list[i].Project)
 	}
 	seen, err := s.deps.Authorizer.Filter(ctx, actor, on, string(catalog.EntityWarehouse), all)
 	if err != nil {
@@ -113,5 +105,11 @@ func (s *Service) GetWarehouse(ctx context.Context, actor authz.Actor, warehouse
 	if !f.Warehouse.Exists {
 		return Warehouse{}, noSuchWarehouse()
 	}
-	return warehouseOf(f), nil
+	details, err := s.details.Warehouse(ctx, warehouse)
+	if err != nil {
+		return Warehouse{}, unavailable(err)
+	}
+	w := warehouseOf(f)
+	w.Project, w.ExpirationSeconds = details.Project, details.ExpirationSeconds
+	return w, nil
 }

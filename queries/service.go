@@ -27,12 +27,17 @@ type Deps struct {
 
 // Service answers the reads of the catalog. It is safe for concurrent use.
 type Service struct {
-	deps   Deps
-	tokens tokens
+	deps    Deps
+	tokens  tokens
+	details projections.Details
 }
 
 // New returns a service on the given dependencies.
-func New(deps Deps) *Service { return &Service{deps: deps, tokens: newTokens(deps.TokenSecret)} }
+func New(deps Deps) *Service {
+	return &Service{
+		deps: deps, tokens: newTokens(deps.TokenSecret), details: projections.NewDetails(deps.Lists.db),
+	}
+}
 
 // retrySoon is what Retry-After says when a part of the server does not answer.
 const retrySoon = time.Second

@@ -100,12 +100,15 @@ type ServerInfo struct {
 // Warehouse is one warehouse as the management API shows it.
 type Warehouse struct {
 	ID             ids.ID
-	Project        ids.ID
+	Project        string // id by which callers name its project
 	Name           string
 	Active         bool
 	Protected      bool
 	StorageProfile json.RawMessage // as stored; holds no secret (law 6)
 	DefaultFormat  int
 	AllowedFormats []int
-	UpdatedAt      time.Time
+	// ExpirationSeconds is how long a dropped object can come back; nil where a
+	// drop is for good.
+	ExpirationSeconds *int64
+	UpdatedAt         time.Time
 }

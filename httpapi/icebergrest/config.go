@@ -32,9 +32,10 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	var project ids.ID
 	if before, after, ok := strings.Cut(name, "/"); ok {
-		if id, err := ids.Parse(before); err == nil {
-			project, name = id, after
+		if project, err = a.deps.Queries.ProjectID(r.Context(), before); err != nil {
+			return err
 		}
+		name = after
 	}
 	config, err := a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
 	if err != nil {

@@ -33,26 +33,42 @@ func (a *API) Routes() []wire.Route {
 	return []wire.Route{
 		{Method: http.MethodGet, Template: "/v1/info", Operation: "getServerInfo", Handle: a.getInfo},
 		{Method: http.MethodPost, Template: "/v1/bootstrap", Operation: "bootstrap", Handle: a.bootstrap},
+		{Method: http.MethodGet, Template: "/v1/project-list", Operation: "listProjects", Handle: a.listProjects},
+		{Method: http.MethodGet, Template: "/v1/project", Operation: "getProject", Handle: a.getProject},
+		{Method: http.MethodPost, Template: "/v1/project", Operation: "createProject", Handle: a.createProject},
+		{Method: http.MethodDelete, Template: "/v1/project", Operation: "deleteProject", Handle: a.deleteProject},
+		{Method: http.MethodPost, Template: "/v1/project/rename", Operation: "renameProject", Handle: a.renameProject},
+		{Method: http.MethodGet, Template: "/v1/project/{project_id}", Operation: "getProjectById", Handle: a.getProject},
+		{Method: http.MethodDelete, Template: "/v1/project/{project_id}", Operation: "deleteProjectById", Handle: a.deleteProject},
+		{Method: http.MethodPost, Template: "/v1/project/{project_id}/rename", Operation: "renameProjectById", Handle: a.renameProject},
 		{Method: http.MethodGet, Template: "/v1/warehouse", Operation: "listWarehouses", Handle: a.listWarehouses},
 		{Method: http.MethodPost, Template: "/v1/warehouse", Operation: "createWarehouse", Handle: a.createWarehouse},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports", Operation: "listMetricsReports", Handle: a.listMetricsReports},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}", Operation: "getWarehouse", Handle: a.getWarehouse},
+		{Method: http.MethodDelete, Template: "/v1/warehouse/{warehouse_id}", Operation: "deleteWarehouse", Handle: a.deleteWarehouse},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/rename", Operation: "renameWarehouse", Handle: a.renameWarehouse},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/activate", Operation: "activateWarehouse", Handle: a.activateWarehouse},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/deactivate", Operation: "deactivateWarehouse", Handle: a.deactivateWarehouse},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage", Operation: "updateStorageProfile", Handle: a.updateStorage},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage-credential", Operation: "updateStorageCredential", Handle: a.updateCredential},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/delete-profile", Operation: "updateWarehouseDeleteProfile", Handle: a.updateDeleteProfile},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/format-version-policy", Operation: "updateWarehouseFormatVersionPolicy", Handle: a.updateFormatVersions},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
 	}
 }
 
-// project reads which project a request is about: the header x-project-id, its
-// old spelling, or the deprecated member or parameter given. Nil means the
-// default project, and so does an empty header.
-func project(r *http.Request, deprecated string) (ids.ID, error) {
-	for _, text := range []string{r.Header.Get("X-Project-Id"), r.Header.Get("X-Project-Ident"), deprecated} {
-		if text == "" {
-			continue
-		}
-		id, err := ids.Parse(text)
-		if err != nil {
-			return ids.Nil, &catalog.Error{Kind: catalog.NoSuchProject, Message: "Project does not exist"}
-		}
-		return id, nil
+// project finds the project that a request is about: that of the path, of the
+// header x-project-id, its old spelling, or the deprecated member or parameter
+// given. Without any, and with an empty header, it is the default project.
+func (a *API) project(r *http.Request, deprecated string) (ids.ID, error) {
+	segment, err := wire.DecodeSegment(r.PathValue("project_id"))
+	if err != nil {
+		return ids.Nil, err
 	}
-	return ids.Nil, nil
+	for _, text := range []string{segment, r.Header.Get("X-Project-Id"), r.Header.Get("X-Project-Ident"), deprecated} {
+		if text != "" {
+			return a.deps.Queries.ProjectID(r.Context(), text)
+		}
+	}
+	return catalog.DefaultProject, nil
 }

@@ -19,29 +19,27 @@ func (a *API) createWarehouse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := readWarehouse(r, object)
+	in, err := readWarehouse(object)
 	if err != nil {
+		return err
+	}
+	text, _, err := object.String("project-id")
+	if err != nil {
+		return err
+	}
+	if in.Project, err = a.project(r, text); err != nil {
 		return err
 	}
 	made, err := a.deps.Commands.CreateWarehouse(r.Context(), call, in)
 	if err != nil {
 		return err
 	}
-	warehouse, err := a.deps.Queries.GetWarehouse(r.Context(), call.Actor, made.ID)
-	if err != nil {
-		// It is made; that it cannot be shown does not unmake it. The id is what
-		// a client needs to go on.
-		warehouse = queries.Warehouse{
-			ID: made.ID, Project: in.Project, Name: in.Name, Active: true,
-			StorageProfile: in.StorageProfile, DefaultFormat: in.DefaultFormat, AllowedFormats: in.AllowedFormats,
-		}
-	}
-	wire.JSON(w, http.StatusCreated, appendWarehouse(nil, warehouse))
+	wire.JSON(w, http.StatusCreated, appendWarehouse(nil, queries.Warehouse(made)))
 	return nil
 }
 
 // readWarehouse reads a CreateWarehouseRequest.
-func readWarehouse(r *http.Request, object wire.Object) (in commands.CreateWarehouse, err error) {
+func readWarehouse(object wire.Object) (in commands.CreateWarehouse, err error) {
 	if in.Name, err = object.RequiredString("warehouse-name"); err != nil {
 		return in, err
 	}
@@ -62,29 +60,41 @@ func readWarehouse(r *http.Request, object wire.Object) (in commands.CreateWareh
 	if in.DefaultFormat, err = object.Int("default-format-version"); err != nil {
 		return in, err
 	}
-	text, _, err := object.String("project-id")
-	if err != nil {
-		return in, err
-	}
-	if in.Project, err = project(r, text); err != nil {
+	if in.ExpirationSeconds, _, err = deleteProfile(object); err != nil {
 		return in, err
 	}
 	return in, refusePromises(object)
 }
 
+// deleteProfile reads the member delete-profile: how long a dropped object can
+// come back, nil where a drop is for good.
+func deleteProfile(object wire.Object) (expiration *int64, sent bool, err error) {
+	profile, sent, err := object.Object("delete-profile")
+	if err != nil || !sent {
+		return nil, false, err
+	}
+	kind, err := profile.RequiredString("type")
+	if err != nil {
+		return nil, true, err
+	}
+	switch kind {
+	case "hard":
+		return nil, true, nil
+	case "soft":
+		if profile.Raw("expiration-seconds") == nil {
+			return nil, true, profile.Missing("expiration-seconds")
+		}
+		seconds, err := profile.Int("expiration-seconds")
+		wide := int64(seconds)
+		return &wide, true, err
+	}
+	return nil, true, &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: delete-profile.type must be hard or soft"}
+}
+
 // refusePromises refuses what this server would otherwise only seem to do.
 func refusePromises(object wire.Object) error {
 	if object.Raw("storage-credential") != nil {
-		return &catalog.Error{Kind: catalog.Unsupported, Message: "storage-credential is not supported: local files need none"}
-	}
-	if deletion, sent, err := object.Object("delete-profile"); err != nil {
-		return err
-	} else if sent {
-		if kind, err := deletion.RequiredString("type"); err != nil {
-			return err
-		} else if kind != "hard" {
-			return &catalog.Error{Kind: catalog.Unsupported, Message: "delete-profile: only the type hard is supported"}
-		}
+		return noCredential("storage-credential")
 	}
 	if manager, sent, err := object.String("managed-by"); err != nil {
 		return err
@@ -92,6 +102,10 @@ func refusePromises(object wire.Object) error {
 		return &catalog.Error{Kind: catalog.Unsupported, Message: "managed-by: only self-managed is supported"}
 	}
 	return nil
+}
+
+func noCredential(member string) error {
+	return &catalog.Error{Kind: catalog.Unsupported, Message: member + " is not supported: local files need none"}
 }
 
 // listWarehouses is GET /management/v1/warehouse: active ones, unless
@@ -109,7 +123,7 @@ func (a *API) listWarehouses(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	of, err := project(r, text)
+	of, err := a.project(r, text)
 	if err != nil {
 		return err
 	}
@@ -153,13 +167,9 @@ func statuses(q wire.Query) (active, inactive bool, err error) {
 
 // getWarehouse is GET /management/v1/warehouse/{warehouse_id}.
 func (a *API) getWarehouse(w http.ResponseWriter, r *http.Request) error {
-	text, err := wire.DecodeSegment(r.PathValue("warehouse_id"))
+	id, err := warehouseID(r)
 	if err != nil {
 		return err
-	}
-	id, err := ids.Parse(text)
-	if err != nil || id.IsNil() {
-		return &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + text}
 	}
 	warehouse, err := a.deps.Queries.GetWarehouse(r.Context(), wire.Actor(r), id)
 	if err != nil {
@@ -167,6 +177,20 @@ func (a *API) getWarehouse(w http.ResponseWriter, r *http.Request) error {
 	}
 	wire.JSON(w, http.StatusOK, appendWarehouse(nil, warehouse))
 	return nil
+}
+
+// warehouseID reads the warehouse of a route. What is no UUID is a warehouse
+// that does not exist.
+func warehouseID(r *http.Request) (ids.ID, error) {
+	text, err := wire.DecodeSegment(r.PathValue("warehouse_id"))
+	if err != nil {
+		return ids.Nil, err
+	}
+	id, err := ids.Parse(text)
+	if err != nil || id.IsNil() {
+		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + text}
+	}
+	return id, nil
 }
 
 // appendWarehouse prints a GetWarehouseResponse. A stored profile holds no
@@ -180,10 +204,17 @@ func appendWarehouse(body []byte, w queries.Warehouse) []byte {
 	body = append(body, `,"name":`...)
 	body = wire.AppendString(body, w.Name)
 	body = append(body, `,"project-id":`...)
-	body = wire.AppendString(body, w.Project.String())
+	body = wire.AppendString(body, w.Project)
 	body = append(body, `,"storage-profile":`...)
 	body = wire.AppendRaw(body, w.StorageProfile)
-	body = append(body, `,"delete-profile":{"type":"hard"},"status":`...)
+	body = append(body, `,"delete-profile":`...)
+	if w.ExpirationSeconds == nil {
+		body = append(body, `{"type":"hard"}`...)
+	} else {
+		body = append(body, `{"type":"soft","expiration-seconds":`...)
+		body = append(strconv.AppendInt(body, *w.ExpirationSeconds, 10), '}')
+	}
+	body = append(body, `,"status":`...)
 	if w.Active {
 		body = append(body, `"active"`...)
 	} else {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,11 +18,11 @@ var id = ids.MustParse("0190a000-0000-7000-8000-00000000000f")
 func TestWarehouseIsPrintedInLakekeepersForm(t *testing.T) {
 	t.Parallel()
 	got := string(appendWarehouse(nil, queries.Warehouse{
-		ID: id, Project: id, Name: `de"mo`, Active: true, StorageProfile: json.RawMessage(`{"type":"file","root":"file:///w"}`),
+		ID: id, Project: "sales", Name: `de"mo`, Active: true, StorageProfile: json.RawMessage(`{"type":"file","root":"file:///w"}`),
 		DefaultFormat: 2, AllowedFormats: []int{1, 2, 3}, UpdatedAt: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
 	}))
 	const want = `{"id":"0190a000-0000-7000-8000-00000000000f","warehouse-id":"0190a000-0000-7000-8000-00000000000f","name":"de\"mo",` +
-		`"project-id":"0190a000-0000-7000-8000-00000000000f","storage-profile":{"type":"file","root":"file:///w"},` +
+		`"project-id":"sales","storage-profile":{"type":"file","root":"file:///w"},` +
 		`"delete-profile":{"type":"hard"},"status":"active","protected":false,"managed-by":"self-managed",` +
 		`"allowed-format-versions":[1,2,3],"default-format-version":2,"updated-at":"2026-01-02T03:04:05.000006Z"}`
 	if got != want {
@@ -48,17 +47,12 @@ func TestWarehouseRequestIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest(http.MethodPost, "/", nil)
-	in, err := readWarehouse(r, object)
+	in, err := readWarehouse(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.Name != "w" || string(in.StorageProfile) != `{"type":"file","root":"file:///w"}` || len(in.AllowedFormats) != 2 || in.DefaultFormat != 3 || in.Project.String() != "0190a000-0000-7000-8000-00000000000e" {
+	if in.Name != "w" || string(in.StorageProfile) != `{"type":"file","root":"file:///w"}` || len(in.AllowedFormats) != 2 || in.DefaultFormat != 3 {
 		t.Errorf("%+v", in)
-	}
-	r.Header.Set("X-Project-Id", id.String())
-	if in, err = readWarehouse(r, object); err != nil || in.Project != id {
-		t.Errorf("the header wins: %v, %v", in.Project, err)
 	}
 }
 
@@ -66,13 +60,13 @@ func TestWarehouseRequestIsRead(t *testing.T) {
 func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, member := range []string{
-		`"storage-credential":{"type":"s3"}`, `"delete-profile":{"type":"soft","expiration-seconds":60}`, `"managed-by":"instance-admin"`,
+		`"storage-credential":{"type":"s3"}`, `"managed-by":"instance-admin"`,
 	} {
 		object, err := wire.ParseObject([]byte(`{"warehouse-name":"w","storage-profile":{"type":"file"},` + member + `}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readWarehouse(httptest.NewRequest(http.MethodPost, "/", nil), object); catalog.KindOf(err) != catalog.Unsupported || err == nil {
+		if _, err := readWarehouse(object); catalog.KindOf(err) != catalog.Unsupported || err == nil {
 			t.Errorf("%s: %v, want Unsupported", member, err)
 		}
 	}
@@ -92,20 +86,5 @@ func TestWarehouseStatusIsAFilter(t *testing.T) {
 		if err != nil || [2]bool{active, inactive} != want {
 			t.Errorf("%q: %v %v, %v", raw, active, inactive, err)
 		}
-	}
-}
-
-func TestProjectComesFromTheHeaderFirst(t *testing.T) {
-	t.Parallel()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	if got, err := project(r, ""); err != nil || !got.IsNil() {
-		t.Errorf("none: %v, %v", got, err)
-	}
-	r.Header.Set("X-Project-Id", "") // Lakekeeper fault 57: an empty header is no project
-	if got, err := project(r, id.String()); err != nil || got != id {
-		t.Errorf("empty header: %v, %v", got, err)
-	}
-	if _, err := project(r, strings.Repeat("x", 36)); catalog.KindOf(err) != catalog.NoSuchProject || err == nil {
-		t.Errorf("no UUID: %v", err)
 	}
 }

@@ -144,7 +144,7 @@ func New(t testing.TB, setup Setup) *Kit {
 	}
 	parts := Parts{
 		Commands: commands.Deps{
-			Log: noDeadlocks{k.Store, t}, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool),
+			Log: noDeadlocks{k.Store, t}, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool), Details: projections.NewDetails(k.Pool),
 			Profiles: stores, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
 		},
 		Queries: queries.Deps{

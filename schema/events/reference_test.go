@@ -139,7 +139,7 @@ in ` + "`schema/events`" + `. A released schema never changes: another shape is 
 	b.WriteString("| event | |\n|---|---|\n")
 	for _, entity := range entities {
 		for _, file := range files {
-			if strings.HasPrefix(file, entity+".") {
+			if strings.HasPrefix(file, entity+".") && !superseded(files, file) {
 				s := read(t, file)
 				fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", event(file), strings.NewReplacer(".", "").Replace(event(file)), s.Title)
 			}
@@ -153,7 +153,7 @@ in ` + "`schema/events`" + `. A released schema never changes: another shape is 
 	for _, entity := range entities {
 		for _, file := range files {
 			if strings.HasPrefix(file, entity+".") {
-				describe(t, &b, file)
+				describe(t, &b, file, superseded(files, file))
 			}
 		}
 	}
@@ -164,6 +164,17 @@ in ` + "`schema/events`" + `. A released schema never changes: another shape is 
 func event(file string) string {
 	name, _, _ := strings.Cut(file, ".v")
 	return name
+}
+
+// superseded reports whether a later version of the event's schema exists.
+func superseded(files []string, file string) bool {
+	last := file
+	for _, other := range files {
+		if event(other) == event(file) && (len(other) > len(last) || len(other) == len(last) && other > last) {
+			last = other
+		}
+	}
+	return last != file
 }
 
 func read(t *testing.T, file string) *schema {
@@ -179,10 +190,14 @@ func read(t *testing.T, file string) *schema {
 	return &s
 }
 
-func describe(t *testing.T, b *bytes.Buffer, file string) {
+func describe(t *testing.T, b *bytes.Buffer, file string, old bool) {
 	t.Helper()
 	s := read(t, file)
-	fmt.Fprintf(b, "\n## %s\n\n%s\n\n`dataschema`: `%s`\n\n| member | type | |\n|---|---|---|\n", event(file), s.Description, s.ID)
+	title := event(file)
+	if old {
+		title += ", an older version"
+	}
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n`dataschema`: `%s`\n\n| member | type | |\n|---|---|---|\n", title, s.Description, s.ID)
 	members(s, b, "", s.Properties, s.Required)
 	dir := filepath.Join("testdata", event(file), s.ID[strings.LastIndexByte(s.ID, ':')+1:])
 	examples, err := os.ReadDir(dir)

@@ -37,11 +37,14 @@ func describe(e *eventstore.Entry) described {
 	if err != nil {
 		return described{e.Stream.String(), small(string(e.Data), 120)}
 	}
+	if d, known := describeManagement(event); known {
+		return d
+	}
 	switch v := event.(type) {
 	case *catalog.ServerBootstrapped:
 		return described{"server", ""}
 	case *catalog.ProjectCreated:
-		return described{word(v.Name), ""}
+		return described{word(v.Name), v.Ident}
 	case *catalog.WarehouseCreated:
 		return described{word(v.Name), storageOf(v.StorageProfile)}
 	case *catalog.NamespaceCreated:

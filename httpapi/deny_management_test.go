@@ -1,0 +1,70 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/icecore-catalog/icecore/projections/projectionstest"
+)
+
+// newManaged is newStack for tests that change what stands above tables: at
+// their end the read models are what the log makes of them.
+func newManaged(t *testing.T) *stack {
+	t.Helper()
+	s := newStack(t)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			projectionstest.RequireRebuildEqual(t, s.db.App)
+		}
+	})
+	return s
+}
+
+// administered has one request for each route of the management API: {w} stands
+// for the id of the warehouse demo, {root} for the folder of warehouses. Each
+// would succeed if it were allowed.
+var administered = []struct{ route, path, body string }{
+	{"GET /v1/info", "/v1/info", ""},
+	{"POST /v1/bootstrap", "/v1/bootstrap", `{"accept-terms-of-use":true}`},
+	{"GET /v1/project-list", "/v1/project-list", ""},
+	{"GET /v1/project", "/v1/project", ""},
+	{"POST /v1/project", "/v1/project", `{"project-name":"new"}`},
+	{"DELETE /v1/project", "/v1/project", ""},
+	{"POST /v1/project/rename", "/v1/project/rename", `{"new-name":"new"}`},
+	{"GET /v1/project/{project_id}", "/v1/project/00000000-0000-0000-0000-000000000000", ""},
+	{"DELETE /v1/project/{project_id}", "/v1/project/00000000-0000-0000-0000-000000000000", ""},
+	{"POST /v1/project/{project_id}/rename", "/v1/project/00000000-0000-0000-0000-000000000000/rename", `{"new-name":"new"}`},
+	{"GET /v1/warehouse", "/v1/warehouse", ""},
+	{"POST /v1/warehouse", "/v1/warehouse", `{"warehouse-name":"new","storage-profile":{"type":"file","root":"file://{root}/new"}}`},
+	{"GET /v1/warehouse/{warehouse_id}", "/v1/warehouse/{w}", ""},
+	{"DELETE /v1/warehouse/{warehouse_id}", "/v1/warehouse/{w}", ""},
+	{"POST /v1/warehouse/{warehouse_id}/rename", "/v1/warehouse/{w}/rename", `{"new-name":"new"}`},
+	{"POST /v1/warehouse/{warehouse_id}/activate", "/v1/warehouse/{w}/activate", ""},
+	{"POST /v1/warehouse/{warehouse_id}/deactivate", "/v1/warehouse/{w}/deactivate", ""},
+	{"POST /v1/warehouse/{warehouse_id}/storage", "/v1/warehouse/{w}/storage", `{"storage-profile":{"type":"file","root":"file://{root}/demo"}}`},
+	{"POST /v1/warehouse/{warehouse_id}/storage-credential", "/v1/warehouse/{w}/storage-credential", `{}`},
+	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":60}}`},
+	{"POST /v1/warehouse/{warehouse_id}/format-version-policy", "/v1/warehouse/{w}/format-version-policy", `{"allowed-format-versions":[2]}`},
+	{"POST /v1/warehouse/{warehouse_id}/protection", "/v1/warehouse/{w}/protection", `{"protected":true}`},
+}
+
+const managementRoot = "/management"
+
+// managementRoutes names the routes as the server does.
+func managementRoutes() []string {
+	names := make([]string, len(administered))
+	for i, a := range administered {
+		names[i] = strings.Replace(a.route, " ", " "+managementRoot, 1)
+	}
+	return names
+}
+
+// managementRequests are the requests by the name of their route.
+func managementRequests(s *stack) map[string][2]string {
+	fill := strings.NewReplacer("{w}", strings.TrimPrefix(s.prefix, "/catalog/v1/"), "{root}", s.root)
+	asked := make(map[string][2]string, len(administered))
+	for i, name := range managementRoutes() {
+		asked[name] = [2]string{managementRoot + fill.Replace(administered[i].path), fill.Replace(administered[i].body)}
+	}
+	return asked
+}

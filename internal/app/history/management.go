@@ -1,0 +1,55 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/icecore-catalog/icecore/catalog"
+)
+
+// describeManagement puts an event of the management API into words, if it is
+// one that has something to tell beside its name.
+func describeManagement(event catalog.Event) (described, bool) {
+	switch v := event.(type) {
+	case *catalog.ProjectRenamed:
+		return described{word(v.To), "was " + word(v.From)}, true
+	case *catalog.ProjectDeleted:
+		return described{word(v.Name), ""}, true
+	case *catalog.WarehouseRenamed:
+		return described{word(v.To), "was " + word(v.From)}, true
+	case *catalog.WarehouseActivated:
+		return described{word(v.Name), ""}, true
+	case *catalog.WarehouseDeactivated:
+		return described{word(v.Name), "hidden from its clients"}, true
+	case *catalog.WarehouseDeleteProfileUpdated:
+		if v.ExpirationSeconds == nil {
+			return described{word(v.Name), "a drop is for good"}, true
+		}
+		return described{word(v.Name), fmt.Sprintf("a drop can be undone for %s", time.Duration(*v.ExpirationSeconds)*time.Second)}, true
+	case *catalog.WarehouseFormatVersionsUpdated:
+		allowed := strings.Trim(fmt.Sprint(v.AllowedFormats), "[]")
+		return described{word(v.Name), fmt.Sprintf("format v%d by default, of %s", v.DefaultFormat, allowed)}, true
+	case *catalog.WarehouseProtectionUpdated:
+		return described{word(v.Name), protection(v.Protected)}, true
+	case *catalog.WarehouseDeleted:
+		if v.Forced {
+			return described{word(v.Name), "although it was protected"}, true
+		}
+		return described{word(v.Name), ""}, true
+	case *catalog.NamespaceProtectionUpdated:
+		return described{levels(v.Namespace), protection(v.Protected)}, true
+	case *catalog.TableProtectionUpdated:
+		return described{table(v.TableName), protection(v.Protected)}, true
+	case *catalog.ViewProtectionUpdated:
+		return described{table(v.TableName), protection(v.Protected)}, true
+	}
+	return described{}, false
+}
+
+func protection(on bool) string {
+	if on {
+		return "protected"
+	}
+	return "no longer protected"
+}
