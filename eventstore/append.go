@@ -37,7 +37,22 @@ func (s *Store) Append(ctx context.Context, c *Commit) (Receipt, error) {
 }
 
 func (s *Store) append(ctx context.Context, c *Commit) (Receipt, error) {
-	batch, steps, err := s.prepare(c)
+	tallies, writes, err := s.complete(c)
+	if err != nil {
+		return Receipt{}, err
+	}
+	alone := func() (Receipt, error) { return s.appendAlone(ctx, c, tallies, writes) }
+	if s.sharing != nil && c.plain(writes) {
+		if receipt, done, err := s.sharing.append(ctx, c, alone); done {
+			return receipt, err
+		}
+	}
+	return alone()
+}
+
+// appendAlone carries the commit out in a transaction of its own.
+func (s *Store) appendAlone(ctx context.Context, c *Commit, tallies map[ids.ID]tally, writes *Writes) (Receipt, error) {
+	batch, steps, err := s.queue(c, tallies, writes)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -95,20 +110,14 @@ func (s *Store) send(ctx context.Context, batch *pgx.Batch, steps []step) (int64
 	return seq, step{}, nil
 }
 
-// prepare checks and completes the commit and queues its statements in lock
-// order (doc.go).
-func (s *Store) prepare(c *Commit) (*pgx.Batch, []step, error) {
-	tallies, err := c.complete(s)
-	if err != nil {
-		return nil, nil, err
-	}
-	var writes Writes
-	for _, p := range s.projectors {
-		if err := p.Project(c, &writes); err != nil {
-			return nil, nil, fmt.Errorf("project commit %s: %w", c.ID, err)
-		}
-	}
+// deadline is when the facts that the commit rests on are too old; not valid
+// if it rests on none.
+func (c *Commit) deadline() pgtype.Timestamptz {
+	return pgtype.Timestamptz{Valid: !c.ResolvedAt.IsZero(), Time: c.ResolvedAt.Add(MaxCommitAge)}
+}
 
+// queue lines the statements of a commit up in lock order (doc.go).
+func (s *Store) queue(c *Commit, tallies map[ids.ID]tally, writes *Writes) (*pgx.Batch, []step, error) {
 	batch, steps := &pgx.Batch{}, make([]step, 0, 3+len(c.Streams)+len(writes.list))
 	queue := func(st step, sql string, args ...any) {
 		batch.Queue(sql, args...)
@@ -120,7 +129,7 @@ func (s *Store) prepare(c *Commit) (*pgx.Batch, []step, error) {
 		queue(step{name: "idempotency"}, sqlClaimIdempotency, append(k.args(), s.clock.Now())...)
 	}
 
-	deadline := pgtype.Timestamptz{Valid: !c.ResolvedAt.IsZero(), Time: c.ResolvedAt.Add(MaxCommitAge)}
+	deadline := c.deadline()
 	streams := slices.Clone(c.Streams)
 	slices.SortFunc(streams, func(a, b Stream) int { return a.ID.Compare(b.ID) })
 	for _, st := range streams {
@@ -154,7 +163,11 @@ func (s *Store) prepare(c *Commit) (*pgx.Batch, []step, error) {
 		queue(step{name: "write"}, sql, w.Args...)
 	}
 
-	queue(step{name: "seal"}, sqlSeal, sealArgs(c)...)
+	if len(c.Records) == 1 {
+		queue(step{name: "seal"}, sqlSealOne, sealOneArgs(c)...)
+	} else {
+		queue(step{name: "seal"}, sqlSeal, sealArgs(c)...)
+	}
 	return batch, steps, nil
 }
 
@@ -166,7 +179,22 @@ type tally struct {
 	mark    ids.ID
 }
 
-// complete checks the commit and fills what its records derive from it.
+// complete checks the commit, fills what its records derive from it, and asks
+// the projectors for their writes.
+func (s *Store) complete(c *Commit) (map[ids.ID]tally, *Writes, error) {
+	tallies, err := c.complete(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	writes := &Writes{}
+	for _, p := range s.projectors {
+		if err := p.Project(c, writes); err != nil {
+			return nil, nil, fmt.Errorf("project commit %s: %w", c.ID, err)
+		}
+	}
+	return tallies, writes, nil
+}
+
 func (c *Commit) complete(s *Store) (map[ids.ID]tally, error) {
 	invalid := func(format string, args ...any) error {
 		return fmt.Errorf("%w %s: %s", ErrInvalidCommit, c.ID, fmt.Sprintf(format, args...))
@@ -229,6 +257,14 @@ func (c *Commit) complete(s *Store) (map[ids.ID]tally, error) {
 		}
 	}
 	return tallies, nil
+}
+
+func sealOneArgs(c *Commit) []any {
+	r := &c.Records[0]
+	return []any{
+		pgID(c.ID), pgID(r.ID), pgID(r.Stream), r.StreamType, r.Version, r.Type, r.DataSchema, r.Time,
+		pgID(r.Actor), pgID(r.RequestID), pgID(r.Causation), pgID(r.Warehouse), pgID(r.Project), pgText(r.TraceParent), r.Data,
+	}
 }
 
 // sealArgs spreads the records over one array for each column.

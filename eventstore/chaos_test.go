@@ -72,15 +72,15 @@ func TestExactlyOnceUnderChaos(t *testing.T) {
 	}
 	for range rounds {
 		seed := rand.IntN(1 << 30)
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			chaos(t, scripts(12, steps).Example(seed))
+		inBothWays(t, fmt.Sprintf("seed=%d", seed), func(t *testing.T, way func(*Config)) {
+			chaos(t, scripts(12, steps).Example(seed), way)
 		})
 	}
 }
 
-func chaos(t *testing.T, plan []script) {
-	f := &fleet{bundle: withNames(t, func(c *Config) { c.PartitionSize = 500; c.BatchSize = 1 }), acked: map[ids.ID]bool{}}
-	other := open(t, f.db)
+func chaos(t *testing.T, plan []script, way func(*Config)) {
+	f := &fleet{bundle: withNames(t, way, func(c *Config) { c.PartitionSize = 500; c.BatchSize = 1 }), acked: map[ids.ID]bool{}}
+	other := open(t, f.db, way)
 	ctx, stop := context.WithCancel(t.Context())
 	var instances sync.WaitGroup
 	for _, s := range []*Store{f.Store, other.Store} {

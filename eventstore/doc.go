@@ -19,6 +19,11 @@
 //  6. other read models, by key;
 //  7. the seal: draws the commit's number and inserts its events.
 //
+// Plain commits (one event on one open stream, nothing else) that wait at the
+// same moment share a transaction, each with its own id, number and outcome:
+// guards first, passing over those that are held, then the ids, then the seal
+// (ADR 0009).
+//
 // A write that must meet a number of rows raises IC004 by itself, in SQL: the
 // commit is under way before the client sees a count.
 //

@@ -59,7 +59,7 @@ func onAppend(proxy *faultproxy.Proxy, fate faultproxy.Fate) {
 	armed := make(chan struct{}, 1)
 	armed <- struct{}{}
 	proxy.SetPlan(func(f faultproxy.Flight) faultproxy.Fate {
-		if slices.Contains(f.SQL, sqlSeal) {
+		if slices.ContainsFunc(f.SQL, func(sql string) bool { return sql == sqlSeal || sql == sqlSealOne || sql == sqlAppendShared }) {
 			select {
 			case <-armed:
 				return fate
@@ -123,9 +123,8 @@ func TestLostAnswersAreSettled(t *testing.T) {
 		{fate: faultproxy.HoldFlight, happened: false},
 		{fate: faultproxy.HoldSync, release: true, happened: true},
 	} {
-		t.Run(test.fate.String(), func(t *testing.T) {
-			t.Parallel()
-			b, proxy := behindProxy(t)
+		inBothWays(t, test.fate.String(), func(t *testing.T, way func(*Config)) {
+			b, proxy := behindProxy(t, way)
 			stream := testIDs.New()
 			b.append(t, creation(stream))
 			onAppend(proxy, test.fate)
@@ -188,91 +187,99 @@ func TestLostAnswersAreSettled(t *testing.T) {
 // A burned id stays burned when the delayed commit arrives at last.
 func TestBurnedCommitArrivesLate(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t)
-	stream := testIDs.New()
-	b.append(t, creation(stream))
-	onAppend(proxy, faultproxy.HoldFlight)
-	c := change(stream, 1)
-	if _, err := b.Append(t.Context(), c); !errors.Is(err, ErrBurned) {
-		t.Fatalf("got %v", err)
-	}
-	proxy.Release() // now the server gets the whole batch
-	b.append(t, change(stream, 1))
-	if n := events(t, b, stream); n != 2 {
-		t.Errorf("%d events, want 2: the creation and the second change", n)
-	}
-	if got, err := b.Outcome(t.Context(), c.ID); err != nil || got != Aborted {
-		t.Errorf("outcome %q, %v", got, err)
-	}
+	inBothWays(t, "", func(t *testing.T, way func(*Config)) {
+		b, proxy := behindProxy(t, way)
+		stream := testIDs.New()
+		b.append(t, creation(stream))
+		onAppend(proxy, faultproxy.HoldFlight)
+		c := change(stream, 1)
+		if _, err := b.Append(t.Context(), c); !errors.Is(err, ErrBurned) {
+			t.Fatalf("got %v", err)
+		}
+		proxy.Release() // now the server gets the whole batch
+		b.append(t, change(stream, 1))
+		if n := events(t, b, stream); n != 2 {
+			t.Errorf("%d events, want 2: the creation and the second change", n)
+		}
+		if got, err := b.Outcome(t.Context(), c.ID); err != nil || got != Aborted {
+			t.Errorf("outcome %q, %v", got, err)
+		}
+	})
 }
 
 // A fate that can't be learnt in time is unknown, and not guessed.
 func TestUnknownFateIsSaidSo(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t, func(c *Config) { c.BurnTimeout = 300 * time.Millisecond })
-	stream := testIDs.New()
-	b.append(t, creation(stream))
-	onAppend(proxy, faultproxy.HoldSync)
-	c := change(stream, 1)
-	_, err := b.Append(t.Context(), c)
-	var unknown *UnknownError
-	if !errors.As(err, &unknown) || unknown.CommitID != c.ID {
-		t.Fatalf("got %v", err)
-	}
-	// A look-up that reads says "not there", and a moment later it happened.
-	if got, err := b.Outcome(t.Context(), c.ID); err != nil || got != Absent {
-		t.Fatalf("outcome %q, %v", got, err)
-	}
-	proxy.Release()
-	until(t, "the commit happened", func(ctx context.Context) (bool, error) {
-		got, err := b.Outcome(ctx, c.ID)
-		return got == Committed, err
+	inBothWays(t, "", func(t *testing.T, way func(*Config)) {
+		b, proxy := behindProxy(t, way, func(c *Config) { c.BurnTimeout = 300 * time.Millisecond })
+		stream := testIDs.New()
+		b.append(t, creation(stream))
+		onAppend(proxy, faultproxy.HoldSync)
+		c := change(stream, 1)
+		_, err := b.Append(t.Context(), c)
+		var unknown *UnknownError
+		if !errors.As(err, &unknown) || unknown.CommitID != c.ID {
+			t.Fatalf("got %v", err)
+		}
+		// A look-up that reads says "not there", and a moment later it happened.
+		if got, err := b.Outcome(t.Context(), c.ID); err != nil || got != Absent {
+			t.Fatalf("outcome %q, %v", got, err)
+		}
+		proxy.Release()
+		until(t, "the commit happened", func(ctx context.Context) (bool, error) {
+			got, err := b.Outcome(ctx, c.ID)
+			return got == Committed, err
+		})
+		receipt := b.append(t, c)
+		if events(t, b, stream) != 2 || receipt.AppendSeq == 0 {
+			t.Errorf("receipt %+v", receipt)
+		}
 	})
-	receipt := b.append(t, c)
-	if events(t, b, stream) != 2 || receipt.AppendSeq == 0 {
-		t.Errorf("receipt %+v", receipt)
-	}
 }
 
 // A client that hangs up gets no say in what happened.
 func TestCancelledClientDoesNotChangeTheAnswer(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t, func(c *Config) { c.AppendTimeout = 10 * time.Second })
-	stream := testIDs.New()
-	b.append(t, creation(stream))
-	onAppend(proxy, faultproxy.HoldSync)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		_, err := b.Append(ctx, change(stream, 1))
-		done <- err
-	}()
-	<-proxy.Hits()
-	cancel()
-	proxy.Release()
-	if err := <-done; err != nil {
-		t.Errorf("got %v for a commit that happened", err)
-	}
-	if n := events(t, b, stream); n != 2 {
-		t.Errorf("%d events", n)
-	}
-	var busy *BusyError
-	if _, err := b.Append(ctx, change(stream, 2)); !errors.As(err, &busy) {
-		t.Errorf("a request that was cancelled before: %v", err)
-	}
+	inBothWays(t, "", func(t *testing.T, way func(*Config)) {
+		b, proxy := behindProxy(t, way, func(c *Config) { c.AppendTimeout = 10 * time.Second })
+		stream := testIDs.New()
+		b.append(t, creation(stream))
+		onAppend(proxy, faultproxy.HoldSync)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Append(ctx, change(stream, 1))
+			done <- err
+		}()
+		<-proxy.Hits()
+		cancel()
+		proxy.Release()
+		if err := <-done; err != nil {
+			t.Errorf("got %v for a commit that happened", err)
+		}
+		if n := events(t, b, stream); n != 2 {
+			t.Errorf("%d events", n)
+		}
+		var busy *BusyError
+		if _, err := b.Append(ctx, change(stream, 2)); !errors.As(err, &busy) {
+			t.Errorf("a request that was cancelled before: %v", err)
+		}
+	})
 }
 
 // The database away: clear errors, and work again without a restart.
 func TestDatabaseAwayAndBack(t *testing.T) {
 	t.Parallel()
-	b, proxy := behindProxy(t)
-	stream := testIDs.New()
-	b.append(t, creation(stream))
-	proxy.SetDown(true)
-	var busy *BusyError
-	if _, err := b.Append(t.Context(), change(stream, 1)); !errors.As(err, &busy) {
-		t.Errorf("got %v", err)
-	}
-	proxy.SetDown(false)
-	b.append(t, change(stream, 1))
+	inBothWays(t, "", func(t *testing.T, way func(*Config)) {
+		b, proxy := behindProxy(t, way)
+		stream := testIDs.New()
+		b.append(t, creation(stream))
+		proxy.SetDown(true)
+		var busy *BusyError
+		if _, err := b.Append(t.Context(), change(stream, 1)); !errors.As(err, &busy) {
+			t.Errorf("got %v", err)
+		}
+		proxy.SetDown(false)
+		b.append(t, change(stream, 1))
+	})
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -72,6 +75,18 @@ func change(stream ids.ID, version int64) *Commit {
 	}
 }
 
+// inBothWays runs a test with plain commits that share transactions, and with
+// each in one of its own.
+func inBothWays(t *testing.T, name string, test func(t *testing.T, way func(*Config))) {
+	t.Helper()
+	for way, flights := range map[string]int{"shared": 2, "alone": -1} {
+		t.Run(strings.TrimPrefix(name+"/"+way, "/"), func(t *testing.T) {
+			t.Parallel()
+			test(t, func(c *Config) { c.SharedFlights = flights })
+		})
+	}
+}
+
 func (b *bundle) append(t testing.TB, c *Commit) Receipt {
 	t.Helper()
 	receipt, err := b.Append(t.Context(), c)
@@ -79,6 +94,15 @@ func (b *bundle) append(t testing.TB, c *Commit) Receipt {
 		t.Fatalf("append: %v", err)
 	}
 	return receipt
+}
+
+// prepare returns the batch of a commit that goes alone.
+func (s *Store) prepare(c *Commit) (*pgx.Batch, []step, error) {
+	tallies, writes, err := s.complete(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.queue(c, tallies, writes)
 }
 
 // drain sequences until nothing is left to number or settle.

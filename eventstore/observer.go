@@ -9,6 +9,9 @@ type Observer struct {
 	// Appended: one call of Append ended. Outcome is one of committed,
 	// conflict, closed, stale, constraint, idempotency-hit, busy, unknown, error.
 	Appended func(d time.Duration, outcome string)
+	// Shared: so many plain commits went in one transaction, which is 1 for one
+	// that found nobody to share with.
+	Shared func(commits int)
 	// Sequenced: one round of the sequencer of this instance committed.
 	Sequenced func(b Batch)
 	// Halted: the sequencer stopped before a bad commit; called again for each

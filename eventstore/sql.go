@@ -26,6 +26,8 @@ var (
 	sqlCreate            = statement("create")
 	sqlAdvance           = statement("advance")
 	sqlSeal              = statement("seal")
+	sqlSealOne           = statement("seal_one")
+	sqlAppendShared      = statement("append_shared")
 	sqlBurn              = statement("burn")
 	sqlOutcome           = statement("outcome")
 	sqlFindCommit        = statement("find_commit")

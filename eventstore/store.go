@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,10 @@ type Config struct {
 	SigningKey   string
 	VerifierKeys []string
 
+	// SharedFlights is how many transactions the plain commits of this instance
+	// may share at once: 2. Negative: each commit has a transaction of its own.
+	SharedFlights int
+
 	LockTimeout   time.Duration // wait for one lock of an append: 2 s
 	AppendTimeout time.Duration // wait for the answer to an append before its id is burned: 10 s
 	BurnTimeout   time.Duration // time to settle a fate before it is unknown: 5 s
@@ -74,6 +79,8 @@ type Store struct {
 	pollInterval  time.Duration
 	batchSize     int
 	partitionSize int64
+
+	sharing *sharing // nil: each commit has a transaction of its own
 
 	logID ids.ID
 	nudge chan struct{} // a local commit happened: holds at most one
@@ -113,6 +120,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.SharedFlights >= 0 {
+		s.sharing = &sharing{store: s, flights: cmp.Or(c.SharedFlights, 2)}
 	}
 	s.appendTimeout = orDuration(s.appendTimeout, 10*time.Second)
 	s.burnTimeout = orDuration(s.burnTimeout, 5*time.Second)

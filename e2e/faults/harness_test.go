@@ -27,6 +27,7 @@ type rig struct {
 	files    string // root of the warehouse
 	output   *os.File
 	env      []string
+	served   int // how many instances were started
 }
 
 func newRig(t *testing.T) *rig {
@@ -171,6 +172,10 @@ func (r *rig) serve(addr string) *instance {
 			i.cmd.Env = append(i.cmd.Env, "ICECORE_DATABASE_URL="+url)
 		}
 	}
+	// Every fault strikes both ways of committing, also side by side.
+	if r.served++; r.served%2 == 0 {
+		i.cmd.Env = append(i.cmd.Env, "ICECORE_SHARED_COMMITS=off")
+	}
 	i.cmd.Stdout, i.cmd.Stderr = r.output, r.output
 	i.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := i.cmd.Start(); err != nil {
@@ -220,7 +225,7 @@ func (i *instance) kill() {
 // others.
 func isAppend(f faultproxy.Flight) bool {
 	for _, sql := range f.SQL {
-		if strings.Contains(sql, "INSERT INTO es.event (") {
+		if strings.Contains(sql, "INSERT INTO es.event (") || strings.Contains(sql, "es.append_shared(") {
 			return true
 		}
 	}

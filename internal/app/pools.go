@@ -82,3 +82,11 @@ func openPool(ctx context.Context, conn *pgx.ConnConfig, size int, prepare func(
 	}
 	return pool, nil
 }
+
+// sharedFlights is how many transactions plain commits share at once.
+func sharedFlights(setting string) int {
+	if setting == "off" {
+		return -1
+	}
+	return 0 // the log's own choice
+}

@@ -75,6 +75,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Clock: now, IDs: s.ids, Projectors: projections.Inline(),
 		Observer: metrics.LogObserver(log), Logger: log,
 		SigningKey: c.Log.CheckpointKey.Reveal(), VerifierKeys: c.Log.CheckpointVerifiers,
+		SharedFlights: sharedFlights(c.Database.SharedCommits),
 		AppendTimeout: c.Database.AppendTimeout, BurnTimeout: c.Database.BurnTimeout, PartitionSize: c.Log.PartitionSize,
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ type Database struct {
 	OwnerURL      Secret        `env:"DATABASE_OWNER_URL" doc:"The same database as the owner role, used by migrate and rebuild alone. serve does not need it and should not have it."`
 	ReadPool      int           `env:"READ_POOL" default:"8" min:"1" doc:"Largest number of connections for reads. Reads that wait at the same moment share one statement, so few connections carry many clients."`
 	AppendPool    int           `env:"APPEND_POOL" default:"16" min:"1" doc:"Largest number of connections for commits. More let more commits share one flush of the disk."`
+	SharedCommits string        `env:"SHARED_COMMITS" default:"on" oneof:"on,off" doc:"on: plain commits of tables that wait at the same moment share a transaction, each with its own outcome. off: each commit has a transaction of its own."`
 	AppendTimeout time.Duration `env:"APPEND_TIMEOUT" default:"10s" min:"100ms" doc:"How long the answer to a commit is waited for before its fate is settled by taking its id."`
 	BurnTimeout   time.Duration `env:"BURN_TIMEOUT" default:"5s" min:"100ms" doc:"How long the fate of a commit is asked for after its answer was lost, before the client hears CommitStateUnknownException."`
 }

@@ -35,9 +35,13 @@ func (m *Metrics) LogObserver(log *slog.Logger) eventstore.Observer {
 			Name: "icecore_sequencer_round_seconds", Help: "Time of one round of the sequencer.", Buckets: latency,
 		})
 	)
-	m.registry.MustRegister(rounds)
+	shared := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "icecore_append_shared_commits", Help: "Plain commits in one shared transaction.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64},
+	})
+	m.registry.MustRegister(rounds, shared)
 	return eventstore.Observer{
 		Appended: func(d time.Duration, outcome string) { m.appends.WithLabelValues(outcome).Observe(d.Seconds()) },
+		Shared:   func(commits int) { shared.Observe(float64(commits)) },
 		Sequenced: func(b eventstore.Batch) {
 			if b.To >= b.From {
 				positions.Add(float64(b.To - b.From + 1))
