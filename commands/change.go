@@ -82,8 +82,14 @@ func (s *Service) authorize(ctx context.Context, call Call, c *change, f *projec
 // mayCreateIn asks for the right to create a table in the namespace of
 // resolved facts, and that it exists.
 func (s *Service) mayCreateIn(ctx context.Context, call Call, f *projections.Facts, namespace []string) error {
+	return s.mayAddTo(ctx, call, f, namespace, authz.NamespaceCreateTable)
+}
+
+// mayAddTo asks for the right to put something into the namespace of resolved
+// facts, and that it exists.
+func (s *Service) mayAddTo(ctx context.Context, call Call, f *projections.Facts, namespace []string, action authz.Action) error {
 	missing := noSuchNamespace(namespace)
-	if err := s.may(ctx, call, subject.Namespace(f), authz.NamespaceCreateTable, missing); err != nil {
+	if err := s.may(ctx, call, subject.Namespace(f), action, missing); err != nil {
 		return err
 	}
 	if err := inWarehouse(f); err != nil {
@@ -130,7 +136,7 @@ func (s *Service) decide(ctx context.Context, c *change, f *projections.Facts, h
 	if d.store, err = s.store(ctx, f); err != nil {
 		return nil, err
 	}
-	if d.updates, err = canonicalLocations(ctx, d.store, c.updates); err != nil {
+	if d.updates, err = canonicalLocations(ctx, d.store, c.updates, iceberg.DecodeUpdates); err != nil {
 		return nil, err
 	}
 	if err := s.apply(d, current); err != nil || d.next == nil {
@@ -310,8 +316,12 @@ func tableUUID(m *iceberg.Metadata) (ids.ID, error) {
 }
 
 func metadataFile(pointer string, m *iceberg.Metadata) catalog.MetadataFile {
+	return documentFile(pointer, m.Bytes(), m.FormatVersion())
+}
+
+func documentFile(pointer string, document []byte, format int) catalog.MetadataFile {
 	return catalog.MetadataFile{
-		MetadataLocation: pointer, SHA256: sha256.Sum256(m.Bytes()), Size: int64(len(m.Bytes())), Format: m.FormatVersion(),
+		MetadataLocation: pointer, SHA256: sha256.Sum256(document), Size: int64(len(document)), Format: format,
 	}
 }
 
@@ -340,8 +350,11 @@ func joinRaw[T interface{ Raw() json.RawMessage }](list []T) (json.RawMessage, e
 
 // canonicalLocations replaces the location of set-location updates by its
 // canonical spelling, checked against the warehouse.
-func canonicalLocations(ctx context.Context, store storage.Store, updates []iceberg.Update) ([]iceberg.Update, error) {
-	var out []iceberg.Update
+func canonicalLocations[U interface {
+	Action() string
+	Raw() json.RawMessage
+}](ctx context.Context, store storage.Store, updates []U, decode func([]byte) ([]U, error)) ([]U, error) {
+	var out []U
 	for i, u := range updates {
 		if u.Action() != "set-location" {
 			continue
@@ -363,7 +376,7 @@ func canonicalLocations(ctx context.Context, store storage.Store, updates []iceb
 		if err != nil {
 			return nil, err
 		}
-		rewritten, err := iceberg.DecodeUpdates(raw)
+		rewritten, err := decode(raw)
 		if err != nil || len(rewritten) != 1 {
 			return nil, fmt.Errorf("rewrite set-location: %w", err)
 		}

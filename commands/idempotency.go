@@ -37,6 +37,7 @@ var finalKinds = []struct {
 	{catalog.NoSuchWarehouse, "NoSuchWarehouse", 404},
 	{catalog.NoSuchNamespace, "NoSuchNamespace", 404},
 	{catalog.NoSuchTable, "NoSuchTable", 404},
+	{catalog.NoSuchView, "NoSuchView", 404},
 	{catalog.NoSuchProject, "NoSuchProject", 404},
 	{catalog.NotFound, "NotFound", 404},
 	{catalog.Unsupported, "Unsupported", 406},

@@ -58,9 +58,15 @@ func claimKey(ctx context.Context, store storage.Store, location string) (string
 	return key.String(), nil
 }
 
-// claimsOf returns what a table with this metadata claims: its location and
-// its metadata path, without what lies below another.
-func claimsOf(ctx context.Context, store storage.Store, m *iceberg.Metadata) ([]string, error) {
+// located is the metadata of a table or view, as far as its places go.
+type located interface {
+	Location() string
+	Property(name string) (string, bool)
+}
+
+// claimsOf returns what a table or view with this metadata claims: its location
+// and its metadata path, without what lies below another.
+func claimsOf(ctx context.Context, store storage.Store, m located) ([]string, error) {
 	keys := make([]string, 0, 2)
 	key, err := claimKey(ctx, store, m.Location())
 	if err != nil {
@@ -76,15 +82,14 @@ func claimsOf(ctx context.Context, store storage.Store, m *iceberg.Metadata) ([]
 	return catalog.Claims(keys...), nil
 }
 
-// metadataPath returns the folder that the table's properties want metadata
-// files in.
-func metadataPath(m *iceberg.Metadata) (string, bool) {
+// metadataPath returns the folder that the properties want metadata files in.
+func metadataPath(m located) (string, bool) {
 	path, ok := m.Property(iceberg.PropMetadataPath)
 	return strings.TrimRight(path, "/"), ok && path != ""
 }
 
 // movesClaims reports whether the claims of next can differ from those of base.
-func movesClaims(base, next *iceberg.Metadata) bool {
+func movesClaims(base, next located) bool {
 	was, had := metadataPath(base)
 	is, has := metadataPath(next)
 	return base.Location() != next.Location() || had != has || was != is

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/authz/subject"
@@ -102,19 +101,10 @@ func (s *Service) readForeign(ctx context.Context, store storage.Store, location
 		return nil, "", fromStorage(ctx, err)
 	}
 	m, err := s.deps.Documents.Read(ctx, store, l.String())
-	var broken *iceberg.Error
-	switch {
-	case err == nil:
-		return m, l.String(), nil
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, "", documents.Missing(location)
-	case errors.As(err, &broken):
-		return nil, "", fromIceberg(err)
-	case errors.Is(err, storage.ErrTooLarge):
-		return nil, "", badRequest("The metadata file is too large: %s", location)
-	default:
-		return nil, "", fromStorage(ctx, err)
+	if err != nil {
+		return nil, "", unreadable(ctx, location, err)
 	}
+	return m, l.String(), nil
 }
 
 // adopt makes the commit by which the table takes over the document.

@@ -63,6 +63,9 @@ func (s *Service) renameTable(ctx context.Context, call Call, in *RenameTable, t
 		return ids.Nil, err
 	}
 	// The same table under another spelling of its own name may change its case.
+	if to.Table.Exists && !isTable(to) {
+		return ids.Nil, renameClash(in.Source, in.Destination, to.Table.Kind)
+	}
 	if to.Table.Exists && to.Table.ID != from.Table.ID {
 		return ids.Nil, nameTaken(to.Table.Kind, in.Destination)
 	}

@@ -29,26 +29,32 @@ func isTable(f *projections.Facts) bool {
 // table asks for a right on the table of resolved facts, and that it exists.
 // With was, the right is asked on that object instead and nothing need exist.
 func (s *Service) table(ctx context.Context, call Call, f *projections.Facts, t Identifier, action authz.Action, was ids.ID) error {
-	on := subject.Table(f)
-	if !was.IsNil() {
-		on = subject.TableOf(f, was)
-	} else if !isTable(f) {
-		on.Object = ids.Nil
+	return s.tabular(ctx, call, f, subject.TableOf, isTable(f), action, noSuchTable(t), was)
+}
+
+// tabular asks for a right on a table or view; is says that one of that kind
+// stands there, and on makes the question.
+func (s *Service) tabular(
+	ctx context.Context, call Call, f *projections.Facts, on func(*projections.Facts, ids.ID) authz.Facts,
+	is bool, action authz.Action, missing error, was ids.ID,
+) error {
+	object := was
+	if was.IsNil() && is {
+		object = f.Table.ID
 	}
-	missing := noSuchTable(t)
-	if err := s.may(ctx, call, on, action, missing); err != nil {
+	if err := s.may(ctx, call, on(f, object), action, missing); err != nil {
 		return err
 	}
 	if err := inWarehouse(f); err != nil {
 		return err
 	}
-	if was.IsNil() && !isTable(f) {
+	if was.IsNil() && !is {
 		return missing
 	}
 	return nil
 }
 
-// nameOf is how events name the table of resolved facts.
+// nameOf is how events name the table or view of resolved facts.
 func nameOf(f *projections.Facts) catalog.TableName {
 	return catalog.TableName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: f.Table.Name}
 }

@@ -51,6 +51,15 @@ func requests(s *stack) map[string][2]string {
 		"POST /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics": {s.prefix + "/namespaces/n/tables/t/metrics", scanReport},
 		"GET /management/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports": {
 			"/management/v1/warehouse/" + strings.TrimPrefix(s.prefix, "/catalog/v1/") + "/table/" + s.table + "/metrics-reports", ""},
+		"GET /catalog/v1/{prefix}/namespaces/{namespace}/views":           {s.prefix + "/namespaces/n/views", ""},
+		"POST /catalog/v1/{prefix}/namespaces/{namespace}/views":          {s.prefix + "/namespaces/n/views", createView("new")},
+		"GET /catalog/v1/{prefix}/namespaces/{namespace}/views/{view}":    {s.prefix + "/namespaces/n/views/v", ""},
+		"HEAD /catalog/v1/{prefix}/namespaces/{namespace}/views/{view}":   {s.prefix + "/namespaces/n/views/v", ""},
+		"POST /catalog/v1/{prefix}/namespaces/{namespace}/views/{view}":   {s.prefix + "/namespaces/n/views/v", "{" + change + "}"},
+		"DELETE /catalog/v1/{prefix}/namespaces/{namespace}/views/{view}": {s.prefix + "/namespaces/n/views/v?force=true", ""},
+		"POST /catalog/v1/{prefix}/namespaces/{namespace}/register-view":  {s.prefix + "/namespaces/n/register-view", fmt.Sprintf(`{"name":"back","metadata-location":%q}`, s.dropped)},
+		"POST /catalog/v1/{prefix}/views/rename":                          {s.prefix + "/views/rename", `{"source":{"namespace":["n"],"name":"v"},"destination":{"namespace":["n"],"name":"w"}}`},
+
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials": {s.prefix + "/namespaces/n/tables/t/credentials", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions":                  {s.prefix + "/namespaces/n/functions", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions/{function}":       {s.prefix + "/namespaces/n/functions/f", ""},
@@ -98,6 +107,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["empty"]}`), 200)
 	s.table = tableUUID(t, expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200))
+	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	s.dropTable(t, "gone")
 
 	for name, c := range map[string]struct {
@@ -145,6 +155,7 @@ func TestHiddenAndMissingLookTheSame(t *testing.T) {
 	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
+	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	h := s.with(t, authztest.DenyAll{})
 	for _, c := range []struct{ method, there, missing, body string }{
 		{"GET", "/namespaces/n", "/namespaces/m", ""},
@@ -154,9 +165,18 @@ func TestHiddenAndMissingLookTheSame(t *testing.T) {
 		{"POST", "/namespaces/n/tables/t", "/namespaces/n/tables/m", `{"updates":[]}`},
 		{"DELETE", "/namespaces/n/tables/t", "/namespaces/n/tables/m", ""},
 		{"POST", "/namespaces/n/tables", "/namespaces/m/tables", create("x")},
+		{"GET", "/namespaces/n/views", "/namespaces/m/views", ""},
+		{"GET", "/namespaces/n/views/v", "/namespaces/n/views/m", ""},
+		{"POST", "/namespaces/n/views/v", "/namespaces/n/views/m", `{"updates":[]}`},
+		{"DELETE", "/namespaces/n/views/v", "/namespaces/n/views/m", ""},
+		{"POST", "/namespaces/n/views", "/namespaces/m/views", createView("x")},
+		{"GET", "/namespaces/n/views/t", "/namespaces/n/views/m", ""},
+		{"GET", "/namespaces/n/tables/v", "/namespaces/n/tables/m", ""},
 	} {
 		there, missing := do(h, c.method, s.prefix+c.there, c.body), do(h, c.method, s.prefix+c.missing, c.body)
-		normal := func(a answer) string { return strings.NewReplacer("n.t", "n.m", ": n\"", ": m\"").Replace(a.body) }
+		normal := func(a answer) string {
+			return strings.NewReplacer("n.t", "n.m", "n.v", "n.m", ": n\"", ": m\"").Replace(a.body)
+		}
 		if there.status != missing.status || normal(there) != normal(missing) {
 			t.Errorf("%s %s: %d %s; %s: %d %s", c.method, c.there, there.status, there.body, c.missing, missing.status, missing.body)
 		}

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	//go:embed sql/list_tables.sql
-	listTablesSQL string
+	//go:embed sql/list_tabulars.sql
+	listTabularsSQL string
 	//go:embed sql/list_namespaces.sql
 	listNamespacesSQL string
 	//go:embed sql/list_root_namespaces.sql
@@ -36,14 +36,15 @@ func NewLists(db projections.Querier) Lists { return Lists{db} }
 // child is a row of a list.
 type child struct {
 	id     ids.ID
-	name   string   // of a table
+	name   string   // of a table or view
 	levels []string // of a namespace
 	fold   string
 }
 
-func (l Lists) tables(ctx context.Context, warehouse, namespace ids.ID, after string, limit int) ([]child, error) {
-	rows, err := l.db.Query(ctx, listTablesSQL, [16]byte(warehouse), [16]byte(catalog.MainBranch), [16]byte(namespace),
-		string(catalog.EntityTable), after, limit)
+// tabulars reads the tables or the views of a namespace.
+func (l Lists) tabulars(ctx context.Context, kind catalog.Entity, warehouse, namespace ids.ID, after string, limit int) ([]child, error) {
+	rows, err := l.db.Query(ctx, listTabularsSQL, [16]byte(warehouse), [16]byte(catalog.MainBranch), [16]byte(namespace),
+		string(kind), after, limit)
 	return collect(rows, err, func(row pgx.CollectableRow) (c child, err error) {
 		err = row.Scan((*[16]byte)(&c.id), &c.name, &c.fold)
 		return c, err

@@ -105,7 +105,7 @@ func (s *Service) ListTables(ctx context.Context, actor authz.Actor, warehouse i
 	rows, next, err := s.list(ctx, listing{
 		name: "tables", actor: actor, parent: subject.Namespace(f), of: f.Namespace.ID, entity: catalog.EntityTable,
 		fetch: func(ctx context.Context, after string, limit int) ([]child, error) {
-			return s.deps.Lists.tables(ctx, warehouse, f.Namespace.ID, after, limit)
+			return s.deps.Lists.tabulars(ctx, catalog.EntityTable, warehouse, f.Namespace.ID, after, limit)
 		},
 	}, page)
 	if err != nil {

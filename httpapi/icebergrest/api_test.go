@@ -33,7 +33,17 @@ func TestEndpointsAreSpelledAsTheSpecificationDoes(t *testing.T) {
 		"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
 		"POST /v1/{prefix}/tables/rename",
 		"POST /v1/{prefix}/transactions/commit",
+
+		"DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}",
+		"GET /v1/{prefix}/namespaces/{namespace}/views",
+		"GET /v1/{prefix}/namespaces/{namespace}/views/{view}",
+		"HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}",
+		"POST /v1/{prefix}/namespaces/{namespace}/register-view",
+		"POST /v1/{prefix}/namespaces/{namespace}/views",
+		"POST /v1/{prefix}/namespaces/{namespace}/views/{view}",
+		"POST /v1/{prefix}/views/rename",
 	}
+	slices.Sort(want)
 	api := New(Deps{IdempotencyLifetime: 30 * time.Minute})
 	if got := slices.Sorted(slices.Values(api.Endpoints())); !slices.Equal(got, want) {
 		t.Errorf("advertised %q", got)

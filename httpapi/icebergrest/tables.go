@@ -30,9 +30,15 @@ func (a *API) listTables(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := make([]byte, 0, 64+64*len(list.Identifiers))
+	wire.JSON(w, http.StatusOK, identifierList(list.Identifiers, list.Next))
+	return nil
+}
+
+// identifierList is ListTablesResponse, for tables and for views.
+func identifierList(identifiers []queries.Identifier, next string) []byte {
+	body := make([]byte, 0, 64+64*len(identifiers))
 	body = append(body, `{"identifiers":[`...)
-	for i, id := range list.Identifiers {
+	for i, id := range identifiers {
 		if i > 0 {
 			body = append(body, ',')
 		}
@@ -41,8 +47,7 @@ func (a *API) listTables(w http.ResponseWriter, r *http.Request) error {
 		body = append(body, `,"name":`...)
 		body = append(wire.AppendString(body, id.Name), '}')
 	}
-	wire.JSON(w, http.StatusOK, appendNext(append(body, ']'), list.Next))
-	return nil
+	return appendNext(append(body, ']'), next)
 }
 
 // createTable is POST …/tables, staged or not.

@@ -54,10 +54,7 @@ func (a *API) renameTable(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	in := commands.RenameTable{Warehouse: warehouse}
-	if in.Source, err = readIdentifier(object, "source"); err != nil {
-		return err
-	}
-	if in.Destination, err = readIdentifier(object, "destination"); err != nil {
+	if in.Source, in.Destination, err = readRename(object); err != nil {
 		return err
 	}
 	if err := a.deps.Commands.RenameTable(r.Context(), call, in); err != nil {
@@ -65,6 +62,15 @@ func (a *API) renameTable(w http.ResponseWriter, r *http.Request) error {
 	}
 	wire.NoContent(w)
 	return nil
+}
+
+// readRename reads RenameTableRequest, which views share.
+func readRename(object wire.Object) (source, destination commands.Identifier, err error) {
+	if source, err = readIdentifier(object, "source"); err != nil {
+		return source, destination, err
+	}
+	destination, err = readIdentifier(object, "destination")
+	return source, destination, err
 }
 
 // readIdentifier reads a TableIdentifier that has to be there.

@@ -219,17 +219,26 @@ func Namespace(r *http.Request) ([]string, error) {
 
 // Table reads the namespace and table of a route.
 func Table(r *http.Request) (namespace []string, name string, err error) {
+	// Java asks for a table in the empty namespace when it looks for a metadata
+	// table; the answer has to be a plain 404 (iceberg-rest 5.2).
+	return object(r, "table", catalog.NoSuchTable, "Table does not exist: ")
+}
+
+// View reads the namespace and view of a route.
+func View(r *http.Request) (namespace []string, name string, err error) {
+	return object(r, "view", catalog.NoSuchView, "View does not exist: ")
+}
+
+func object(r *http.Request, value string, missing catalog.Kind, text string) (namespace []string, name string, err error) {
 	levels, err := DecodeNamespace(r.PathValue("namespace"))
 	if err != nil {
 		return nil, "", err
 	}
-	if name, err = DecodeSegment(r.PathValue("table")); err != nil {
+	if name, err = DecodeSegment(r.PathValue(value)); err != nil {
 		return nil, "", err
 	}
 	if Empty(levels) || name == "" {
-		// Java asks for a table in the empty namespace when it looks for a
-		// metadata table; the answer has to be a plain 404 (iceberg-rest 5.2).
-		return nil, "", &catalog.Error{Kind: catalog.NoSuchTable, Message: "Table does not exist: " + strings.Join(append(levels, name), ".")}
+		return nil, "", &catalog.Error{Kind: missing, Message: text + strings.Join(append(levels, name), ".")}
 	}
 	return levels, name, nil
 }
