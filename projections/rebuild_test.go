@@ -127,7 +127,7 @@ func corruptions(w *world) (rounds []map[string]string) {
 		n := 0
 		for _, c := range columns {
 			value, ok := map[string]string{
-				"uuid": "gen_random_uuid()", "text": "'corrupt'", "boolean": "NOT COALESCE(" + c.Name + ", false)", "bigint": c.Name + " + 1", "smallint": c.Name + " + 1",
+				"uuid": "gen_random_uuid()", "text": "'corrupt'", "boolean": "NOT COALESCE(" + c.Name + ", false)", "bigint": "COALESCE(" + c.Name + ", 0) + 1", "smallint": c.Name + " + 1",
 				"_text": "ARRAY['corrupt']", "_uuid": "ARRAY[gen_random_uuid()]", "_int2": "ARRAY[7::int2]",
 				"timestamp with time zone": "COALESCE(" + c.Name + ", now()) + interval '1 microsecond'", "USER-DEFINED": "rm.location_range('x/', 'x0')",
 			}[c.Type]
@@ -150,7 +150,7 @@ func corruptions(w *world) (rounds []map[string]string) {
 			round(widest, table, "DELETE FROM "+table+" WHERE ctid = (SELECT max(ctid) FROM "+table+")")
 		}
 	}
-	round(widest+1, "rm.project", "INSERT INTO rm.project VALUES (gen_random_uuid(), 'x', gen_random_uuid(), 1)")
+	round(widest+1, "rm.project", "INSERT INTO rm.project VALUES (gen_random_uuid(), 'x', gen_random_uuid(), 1, 'x')")
 	round(widest+1, "es.stream", "INSERT INTO es.stream SELECT gen_random_uuid(), stream_type, version, pointer, mark FROM es.stream LIMIT 1")
 	return rounds
 }
@@ -410,7 +410,7 @@ func TestReadModelsHaveNothingDeferredOrDefaulted(t *testing.T) {
 		           WHERE c.relnamespace = 'rm'::regnamespace AND atthasdef
 		UNION ALL SELECT 'sequence ' || relname FROM pg_class WHERE relnamespace = 'rm'::regnamespace AND relkind = 'S'
 		UNION ALL SELECT 'no stream_version in ' || relname FROM pg_class c WHERE relnamespace = 'rm'::regnamespace AND relkind = 'r'
-		            AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = 'stream_version')`)
+		            AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname IN ('stream_version', 'position'))`)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ const (
 	Derived     Class = iota + 1 // from the log alone: rebuilt and compared
 	Operational                  // never rebuilt: the log itself, fates, cursors, keys
 	Cache                        // may be emptied at any time
+	Followed                     // derived, but behind the log, by position: made anew and compared by [Follower]
 )
 
 // String returns the class's name.
@@ -21,6 +22,8 @@ func (c Class) String() string {
 		return "operational"
 	case Cache:
 		return "cache"
+	case Followed:
+		return "followed"
 	}
 	return "unclassified"
 }
@@ -51,8 +54,8 @@ func Tables() []Table {
 		{"ops", "cursor", Operational, "how far readers of the log have come"},
 		{"ops", "endpoint_statistics", Operational, "what was asked of the server, counted in memory"},
 		{"icecore_schema", "migration", Operational, "which migrations ran"},
-		{"rm", "tabular_search", Derived, "trigrams of tables and views; follows the log, see Follower"},
-		{"rm", "warehouse_statistics", Derived, "how many tables and views in each hour; follows the log, see Follower"},
+		{"rm", "tabular_search", Followed, "trigrams of tables and views, for the search"},
+		{"rm", "warehouse_statistics", Followed, "how many tables and views in each hour"},
 	}
 	for _, t := range derivedTables() {
 		list = append(list, Table{t.schema, t.name, Derived, t.why})

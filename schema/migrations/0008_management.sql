@@ -34,6 +34,7 @@ CREATE TABLE rm.tabular_search (
     branch_id    uuid              NOT NULL,
     tabular_id   uuid              NOT NULL,
     trigrams     text[] COLLATE "C" NOT NULL,
+    position     bigint            NOT NULL, -- of the event that had it read last
     CONSTRAINT tabular_search_pkey PRIMARY KEY (tabular_id, warehouse_id, branch_id) -- see the note on keys in 0003
 );
 CREATE INDEX tabular_search_trigrams ON rm.tabular_search USING gin (trigrams);
