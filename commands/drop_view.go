@@ -43,7 +43,10 @@ func (s *Service) dropView(ctx context.Context, call Call, in *DropView, t *try)
 		return err
 	}
 	if f.Table.Protected && !in.Force {
-		return isProtected("view")
+		return &catalog.Error{
+			Kind:    catalog.TabularProtected,
+			Message: "Cannot delete protected tabular " + dotted(in.View.Namespace, in.View.Name) + " without force flag",
+		}
 	}
 	event := &catalog.ViewDropped{ViewName: nameOf(f), MetadataLocation: f.Table.Pointer}
 	if event.ViewUUID, err = ids.Parse(f.Table.TableUUID); err != nil {
