@@ -58,6 +58,7 @@ type field struct {
 	required       bool
 	typ            *dataType
 	initialDefault []byte // raw, nil when absent or null
+	writeDefault   []byte // likewise
 }
 
 func (f *field) String() string {
@@ -173,9 +174,9 @@ func (c *cursor) structField() field {
 			required = true
 			f.required = c.bool("required")
 		case "initial-default":
-			if raw := c.skip().of(c.data); string(raw) != "null" {
-				f.initialDefault = raw
-			}
+			f.initialDefault = notNull(c.skip().of(c.data))
+		case "write-default":
+			f.writeDefault = notNull(c.skip().of(c.data))
 		default:
 			c.skip()
 		}
@@ -283,10 +284,8 @@ func (c *cursor) dataType() *dataType {
 }
 
 var (
-	decimalPattern   = regexp.MustCompile(`^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$`)
-	fixedPattern     = regexp.MustCompile(`^fixed\[\s*(\d+)\s*\]$`)
-	geometryPattern  = regexp.MustCompile(`^geometry\s*(\(\s*[^)]*?\s*\))?$`)
-	geographyPattern = regexp.MustCompile(`^geography\s*(\(\s*[^)]*?\s*\))?$`)
+	decimalPattern = regexp.MustCompile(`^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$`)
+	fixedPattern   = regexp.MustCompile(`^fixed\[\s*(\d+)\s*\]$`)
 )
 
 // primitive reads a type name in any case. An unknown one is kept, so that a
@@ -305,8 +304,8 @@ func primitive(text string) *dataType {
 	if m := fixedPattern.FindStringSubmatch(lower); m != nil {
 		return &dataType{name: "fixed[" + m[1] + "]", known: true}
 	}
-	if geometryPattern.MatchString(lower) || geographyPattern.MatchString(lower) {
-		return &dataType{name: text, known: true}
+	if name, _, ok := geospatial(text); ok {
+		return &dataType{name: name, known: true}
 	}
 	return &dataType{name: text}
 }

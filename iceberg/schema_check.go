@@ -32,7 +32,11 @@ func (s *schema) check(formatVersion int) error {
 			fail(invalid("Invalid schema: multiple fields for name %s: %d and %d", path, first.id, f.id))
 		}
 		byName[path] = f
-		fail(f.typ.check())
+		broken := f.typ.check()
+		fail(broken)
+		if broken == nil {
+			fail(f.checkDefaults(path))
+		}
 		if f.required && f.typ.name == "unknown" {
 			fail(illegal("Cannot create required field with unknown type: %s", path))
 		}
@@ -66,7 +70,7 @@ func (t *dataType) check() error {
 	if !t.known {
 		return illegal("Cannot parse type string to primitive: %s", clip([]byte(t.name)))
 	}
-	switch t.base() {
+	switch strings.ToLower(t.base()) {
 	case "decimal":
 		m := decimalPattern.FindStringSubmatch(t.name)
 		precision, err := strconv.Atoi(m[1])
@@ -81,6 +85,9 @@ func (t *dataType) check() error {
 		if _, err := strconv.ParseInt(m[1], 10, 32); err != nil {
 			return illegal("Invalid fixed length: %s", clip([]byte(m[1])))
 		}
+	case "geometry", "geography":
+		_, problem, _ := geospatial(t.name)
+		return problem
 	}
 	return nil
 }
