@@ -108,3 +108,12 @@ func TestAppendBudget(t *testing.T) {
 		t.Error("over budget")
 	}
 }
+
+// A kept document keeps no room behind it: a catalog of many small tables
+// would pay for it several times over.
+func TestDocumentFitsItsBytes(t *testing.T) {
+	t.Parallel()
+	if doc := newTable(t, 2).Bytes(); cap(doc) > len(doc)+len(doc)/8+64 {
+		t.Errorf("%d bytes are kept in %d", len(doc), cap(doc))
+	}
+}

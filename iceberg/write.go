@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"bytes"
 	"slices"
 )
 
@@ -121,8 +122,17 @@ func (b *builder) write() (*Metadata, error) {
 	if len(w.out) > maxDocument {
 		return nil, invalid("metadata document of %d bytes is too large", len(w.out))
 	}
-	m.doc = w.out
+	m.doc = fitted(w.out)
 	return m, nil
+}
+
+// fitted returns the bytes without much room behind them: documents are kept,
+// and a small one would keep several times its size.
+func fitted(doc []byte) []byte {
+	if cap(doc)-len(doc) <= len(doc)/8 {
+		return doc
+	}
+	return bytes.Clone(doc)[:len(doc):len(doc)]
 }
 
 func (b *builder) loadAll() error {
