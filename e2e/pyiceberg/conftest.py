@@ -7,6 +7,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "pykit"))
+pytest.register_assert_rewrite("icecore_server")
 from icecore_server import journal, server  # noqa: E402, F401 - fixtures
 
 
