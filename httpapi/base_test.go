@@ -12,7 +12,7 @@ func TestWarehousesHaveACatalogOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	id := strings.TrimPrefix(s.prefix, "/catalog/v1/")
-	for i, base := range []string{"/catalog/w/demo", "/catalog/w/DEMO", "/catalog/w/" + id, "/catalog/w/de%6Do"} {
+	for i, base := range []string{"/catalog/w/demo", "/catalog/w/DEMO", "/catalog/w/" + id, "/catalog/w/de%6Do", "/catalog/w/00000000-0000-0000-0000-000000000000%2Fdemo"} {
 		var config struct {
 			Overrides map[string]string
 			Endpoints []string

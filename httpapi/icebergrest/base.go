@@ -98,12 +98,13 @@ func (a *API) ownWarehouse(r *http.Request) (queries.Config, error) {
 
 // named finds a warehouse by its name, with its project before a slash if that
 // is not the default one, as Lakekeeper does.
-func (a *API) named(r *http.Request, name string) (queries.Config, error) {
+func (a *API) named(r *http.Request, name string) (config queries.Config, err error) {
 	var project ids.ID
 	if before, after, ok := strings.Cut(name, "/"); ok {
-		if id, err := ids.Parse(before); err == nil {
-			project, name = id, after
+		if project, err = a.deps.Queries.ProjectID(r.Context(), before); err != nil {
+			return config, err
 		}
+		name = after
 	}
 	return a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
 }

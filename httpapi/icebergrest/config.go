@@ -9,12 +9,10 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
-	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/queries"
 )
 
-// getConfig is GET /v1/config. The warehouse is named, with its project before
-// a slash if that is not the default one, as Lakekeeper does.
+// getConfig is GET /v1/config.
 func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	q, err := wire.ParseQuery(r)
 	if err != nil {
@@ -30,14 +28,7 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return &catalog.Error{Kind: catalog.BadRequest, Message: "The parameter warehouse is missing: name one, as in /v1/config?warehouse=demo"}
 	}
-	var project ids.ID
-	if before, after, ok := strings.Cut(name, "/"); ok {
-		if project, err = a.deps.Queries.ProjectID(r.Context(), before); err != nil {
-			return err
-		}
-		name = after
-	}
-	config, err := a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
+	config, err := a.named(r, name)
 	if err != nil {
 		return err
 	}
