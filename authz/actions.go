@@ -59,4 +59,6 @@ const (
 	ViewCommit      Action = "view.commit"
 	ViewRename      Action = "view.rename"
 	ViewDrop        Action = "view.drop"
+
+	ViewSetProtection Action = "view.set_protection"
 )

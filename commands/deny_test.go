@@ -30,7 +30,7 @@ func (o watchedOpener) Open(ctx context.Context, p storage.Profile) (storage.Sto
 }
 
 // everything is every command and query, on objects that exist and on others.
-func everything(k *kit.Kit, pointer string, call func() commands.Call) map[string]func() error {
+func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.Call) map[string]func() error {
 	ctx, actor := k.Context(), authz.Anonymous
 	all := map[string]func() error{
 		"bootstrap": func() error { return k.Commands.Bootstrap(ctx, call(), commands.Bootstrap{AcceptTermsOfUse: true}) },
@@ -41,8 +41,16 @@ func everything(k *kit.Kit, pointer string, call func() commands.Call) map[strin
 		"config":          func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "demo"); return err },
 		"config, missing": func() error { _, err := k.Queries.Config(ctx, actor, ids.Nil, "no"); return err },
 		"server info":     func() error { _, err := k.Queries.ServerInfo(ctx, actor); return err },
-		"list projects":   func() error { _, err := k.Queries.ListProjects(ctx, actor); return err },
-		"get project":     func() error { _, err := k.Queries.GetProject(ctx, actor, ids.Nil); return err },
+		"protect": func() error {
+			_, err := k.Commands.SetProtection(ctx, call(), commands.SetProtection{Warehouse: k.Warehouse, Kind: catalog.EntityTable, Object: table, Protected: true})
+			return err
+		},
+		"get protection": func() error {
+			_, err := k.Queries.GetProtection(ctx, actor, k.Warehouse, catalog.EntityTable, table)
+			return err
+		},
+		"list projects": func() error { _, err := k.Queries.ListProjects(ctx, actor); return err },
+		"get project":   func() error { _, err := k.Queries.GetProject(ctx, actor, ids.Nil); return err },
 		"create project": func() error {
 			_, err := k.Commands.CreateProject(ctx, call(), commands.CreateProject{Name: "p"})
 			return err
@@ -189,7 +197,7 @@ func TestWithoutRightsNothingIsTouched(t *testing.T) {
 				if keyed {
 					call = func() commands.Call { return k.Keyed(k.IDs.New(), 1) }
 				}
-				for what, run := range everything(k, table.Pointer, call) {
+				for what, run := range everything(k, table.ID, table.Pointer, call) {
 					err := run()
 					if err == nil {
 						t.Errorf("%s: allowed", what)

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -46,9 +47,22 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":60}}`},
 	{"POST /v1/warehouse/{warehouse_id}/format-version-policy", "/v1/warehouse/{w}/format-version-policy", `{"allowed-format-versions":[2]}`},
 	{"POST /v1/warehouse/{warehouse_id}/protection", "/v1/warehouse/{w}/protection", `{"protected":true}`},
+	{"GET /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", ""},
+	{"POST /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", `{"protected":true}`},
+	{"GET /v1/warehouse/{warehouse_id}/table/{table_id}/protection", "/v1/warehouse/{w}/table/{t}/protection", ""},
+	{"POST /v1/warehouse/{warehouse_id}/table/{table_id}/protection", "/v1/warehouse/{w}/table/{t}/protection", `{"protected":true}`},
+	{"GET /v1/warehouse/{warehouse_id}/view/{view_id}/protection", "/v1/warehouse/{w}/view/{v}/protection", ""},
+	{"POST /v1/warehouse/{warehouse_id}/view/{view_id}/protection", "/v1/warehouse/{w}/view/{v}/protection", `{"protected":true}`},
 }
 
 const managementRoot = "/management"
+
+// anyID is the first id that a statement finds, or one that nothing has.
+func (s *stack) anyID(sql string) string {
+	id := "0190a000-0000-7000-8000-0000000000ee"
+	_ = s.db.App.QueryRow(context.Background(), sql+" LIMIT 1").Scan(&id) // no row leaves it
+	return id
+}
 
 // managementRoutes names the routes as the server does.
 func managementRoutes() []string {
@@ -61,7 +75,10 @@ func managementRoutes() []string {
 
 // managementRequests are the requests by the name of their route.
 func managementRequests(s *stack) map[string][2]string {
-	fill := strings.NewReplacer("{w}", strings.TrimPrefix(s.prefix, "/catalog/v1/"), "{root}", s.root)
+	fill := strings.NewReplacer("{w}", strings.TrimPrefix(s.prefix, "/catalog/v1/"), "{root}", s.root,
+		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"),
+		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"),
+		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"))
 	asked := make(map[string][2]string, len(administered))
 	for i, name := range managementRoutes() {
 		asked[name] = [2]string{managementRoot + fill.Replace(administered[i].path), fill.Replace(administered[i].body)}

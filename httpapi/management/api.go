@@ -30,7 +30,7 @@ func New(deps Deps) *API { return &API{deps: deps} }
 
 // Routes returns what is served, templates below /management.
 func (a *API) Routes() []wire.Route {
-	return []wire.Route{
+	return append([]wire.Route{
 		{Method: http.MethodGet, Template: "/v1/info", Operation: "getServerInfo", Handle: a.getInfo},
 		{Method: http.MethodPost, Template: "/v1/bootstrap", Operation: "bootstrap", Handle: a.bootstrap},
 		{Method: http.MethodGet, Template: "/v1/project-list", Operation: "listProjects", Handle: a.listProjects},
@@ -54,7 +54,7 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/delete-profile", Operation: "updateWarehouseDeleteProfile", Handle: a.updateDeleteProfile},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/format-version-policy", Operation: "updateWarehouseFormatVersionPolicy", Handle: a.updateFormatVersions},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
-	}
+	}, a.protectionRoutes()...)
 }
 
 // project finds the project that a request is about: that of the path, of the

@@ -3,8 +3,6 @@ package management
 import (
 	"bytes"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
@@ -164,24 +162,6 @@ func (a *API) setWarehouseProtection(w http.ResponseWriter, r *http.Request) err
 	}
 	wire.JSON(w, http.StatusOK, appendProtection(nil, warehouse.Protected, warehouse.UpdatedAt))
 	return nil
-}
-
-// protection reads a SetProtectionRequest.
-func protection(object wire.Object) (bool, error) {
-	if object.Raw("protected") == nil {
-		return false, object.Missing("protected")
-	}
-	return object.Bool("protected")
-}
-
-// appendProtection prints a ProtectionResponse, one of the few answers whose
-// members are not in kebab case.
-func appendProtection(body []byte, protected bool, updatedAt time.Time) []byte {
-	body = strconv.AppendBool(append(body, `{"protected":`...), protected)
-	if !updatedAt.IsZero() {
-		body = wire.AppendString(append(body, `,"updated_at":`...), updatedAt.UTC().Format(time.RFC3339Nano))
-	}
-	return append(body, '}')
 }
 
 // deleteWarehouse is DELETE …/warehouse/{warehouse_id}. The parameter force is

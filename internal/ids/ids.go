@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
 )
@@ -45,6 +46,16 @@ func (id ID) encode(b []byte) {
 	hex.Encode(b[19:23], id[8:10])
 	b[23] = '-'
 	hex.Encode(b[24:36], id[10:16])
+}
+
+// Time returns when an id of version 7 was made, to the millisecond; ok is false
+// for other versions, which do not tell.
+func (id ID) Time() (made time.Time, ok bool) {
+	if id[6]>>4 != 7 {
+		return time.Time{}, false
+	}
+	ms := int64(id[0])<<40 | int64(id[1])<<32 | int64(id[2])<<24 | int64(id[3])<<16 | int64(id[4])<<8 | int64(id[5])
+	return time.UnixMilli(ms).UTC(), true
 }
 
 // Compare orders ids bytewise, as PostgreSQL orders its uuid type.

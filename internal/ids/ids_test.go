@@ -52,3 +52,14 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsTellWhenTheyWereMade(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 123_000_000, time.UTC)
+	if got, ok := ids.NewV7(clock.NewFake(at.Add(456 * time.Microsecond))).New().Time(); !ok || !got.Equal(at) {
+		t.Errorf("%v, %v", got, ok)
+	}
+	if got, ok := ids.MustParse("8d3f3c1e-7b2a-4cde-8f01-000000000001").Time(); ok {
+		t.Errorf("a random id was made at %v", got)
+	}
+}
