@@ -228,13 +228,23 @@ func (r *SharedResolver) Close(ctx context.Context) error {
 	}
 }
 
-// statement answers the calls: with the lean statement if all of them fit it,
+// statement answers the calls: with a lean statement if all of them fit it,
 // and in full for those that turn out not to. Reading twice does no harm, so a
 // connection that proves to be dead is tried again once, on another.
 func (r *SharedResolver) statement(ctx context.Context, calls [][]Query, facts [][]Facts) error {
 	in := r.arguments(calls)
 	if !in.lean {
 		return retryDead(ctx, func() error { return in.read(ctx, r, facts) })
+	}
+	if len(in.seats) == 1 && in.hint[0] != [16]byte{} {
+		settled := false
+		err := retryDead(ctx, func() (err error) {
+			settled, err = in.readOne(ctx, r, facts)
+			return err
+		})
+		if err != nil || settled {
+			return err
+		}
 	}
 	var again []int
 	err := retryDead(ctx, func() (err error) {

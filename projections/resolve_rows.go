@@ -21,6 +21,9 @@ var resolveSQL string
 //go:embed sql/resolve_lean.sql
 var resolveLeanSQL string
 
+//go:embed sql/resolve_one.sql
+var resolveOneSQL string
+
 //go:embed sql/resolve_objects.sql
 var resolveObjectsSQL string
 
@@ -197,22 +200,53 @@ func (a *arguments) readLean(ctx context.Context, r *SharedResolver, facts [][]F
 	args := []any{a.warehouse, projects, a.path, a.name, a.hint, [16]byte(catalog.MainBranch), a.spelling}
 	var w resolveRow
 	err = a.rows(ctx, r.db, resolveLeanSQL, args, w.leanTargets(), func(i int) error {
-		f := a.seat(facts, i)
-		if ids.ID(w.warehouseMark.Bytes) != a.known[i].facts.Mark || !w.namespace.Valid {
+		if !w.leanFacts(a.known[i], a.hint[i], a.seat(facts, i)) {
 			if call := a.seats[i].call; !slices.Contains(again, call) {
 				again = append(again, call)
 			}
-			return nil
 		}
-		*f = Facts{Now: w.now.UTC(), Warehouse: a.known[i].facts}
-		f.Server = ServerFacts{ID: a.known[i].server, Bootstrapped: true}
-		f.Project = ProjectFacts{Exists: w.authzMark.Valid, ID: a.known[i].project, AuthzMark: w.authzMark.Bytes}
-		w.namespaceFacts(&f.Namespace)
-		w.tabularFacts(&f.Table, a.hint[i])
 		return nil
 	})
 	slices.Sort(again)
 	return again, err
+}
+
+// readOne asks for a single query whose hint is expected to be right. It
+// reports false if it is not, or if anything else has to be asked for anew.
+func (a *arguments) readOne(ctx context.Context, r *SharedResolver, facts [][]Facts) (bool, error) {
+	known := a.known[0]
+	rows, err := r.db.Query(ctx, resolveOneSQL, a.warehouse[0], [16]byte(known.project), a.path[0], a.name[0], a.hint[0],
+		[16]byte(catalog.MainBranch), a.spelling[0])
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	var w resolveRow
+	if err := rows.Scan(w.oneTargets()...); err != nil {
+		return false, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil || !w.leanFacts(known, a.hint[0], a.seat(facts, 0)) {
+		return false, err
+	}
+	return true, nil
+}
+
+// leanFacts makes the facts from a row of the lean statements and from what is
+// known; it reports false if that is not what the row rests on.
+func (w *resolveRow) leanFacts(known *knownWarehouse, hint ids.ID, f *Facts) bool {
+	if ids.ID(w.warehouseMark.Bytes) != known.facts.Mark || !w.namespace.Valid {
+		return false
+	}
+	*f = Facts{Now: w.now.UTC(), Warehouse: known.facts}
+	f.Server = ServerFacts{ID: known.server, Bootstrapped: true}
+	f.Project = ProjectFacts{Exists: w.authzMark.Valid, ID: known.project, AuthzMark: w.authzMark.Bytes}
+	w.namespaceFacts(&f.Namespace)
+	w.tabularFacts(&f.Table, hint)
+	return true
 }
 
 func (a *arguments) seat(facts [][]Facts, i int) *Facts {
@@ -248,6 +282,13 @@ func (a *arguments) rows(ctx context.Context, db Querier, sql string, args, targ
 		return fmt.Errorf("%w: %d rows for %d queries", errAnswer, n, len(a.seats))
 	}
 	return nil
+}
+
+func (w *resolveRow) oneTargets() []any {
+	return []any{
+		&w.now, &w.warehouseMark, &w.authzMark, &w.namespace, &w.ancestors, &w.nProtected, &w.levels,
+		&w.tabular, &w.kind, &w.name, &w.tableUUID, &w.tProtected, &w.tabularVersion, &w.tabularMark,
+	}
 }
 
 func (w *resolveRow) leanTargets() []any {

@@ -83,7 +83,7 @@ func TestResolveLooksUpByWholeKeys(t *testing.T) {
 	if err := projections.PrepareConn(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"sql/resolve.sql", "sql/resolve_lean.sql", "sql/resolve_objects.sql"} {
+	for _, file := range []string{"sql/resolve.sql", "sql/resolve_lean.sql", "sql/resolve_one.sql", "sql/resolve_objects.sql"} {
 		plan := w.plan(conn, file)
 		for _, bad := range []string{"Seq Scan", "Hash", "Merge", "Bitmap", "Sort"} {
 			if strings.Contains(plan, bad) {
