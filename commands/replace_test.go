@@ -251,7 +251,7 @@ func TestReplaceRefusals(t *testing.T) {
 	wantError(t, replace("5d4c6a8e-0000-4000-8000-000000000001"), catalog.NoSuchTable, "Table does not exist: db.t")
 	uuid := appendedTable(t, k, 1)
 	_, err := k.Commit(kit.At("db", "t"), sameTable(uuid, `{"type":"assert-create"}`), updates(9, 9, removeMain))
-	wantError(t, err, catalog.IllegalArgument, "Invalid create requirements")
+	wantError(t, err, catalog.IllegalArgument, "Invalid create requirements: [assert-table-uuid]")
 	// An append that was prepared before a replace.
 	if _, err := k.Commit(kit.At("db", "t"), sameTable(uuid), updates(0, 0, removeMain)); err != nil {
 		t.Fatal(err)
