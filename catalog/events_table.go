@@ -199,6 +199,10 @@ type TableDropped struct {
 	ClaimsReleased []string
 }
 
+// Pending reports whether the object still holds its locations, because it may
+// come back or because its files have to be deleted first.
+func (e *TableDropped) Pending() bool { return e.ExpiresAtMS != nil || e.PurgeRequested }
+
 // EventType implements [Event].
 func (*TableDropped) EventType() string { return TypeTableDropped }
 

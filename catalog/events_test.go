@@ -119,6 +119,7 @@ func samples() map[string]catalog.Event {
 		"view.renamed/across": &catalog.ViewRenamed{ViewUUID: id(6), From: name, To: catalog.ViewName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "v\"2\"\n"}},
 		"view.registered/new": &catalog.ViewRegistered{ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, Claims: []string{claim}},
 		"view.dropped/hard":   &catalog.ViewDropped{ViewName: name, ViewUUID: id(6), MetadataLocation: file.MetadataLocation, ClaimsReleased: []string{claim}},
+		"view.dropped/purge":  &catalog.ViewDropped{ViewName: name, ViewUUID: id(6), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ClaimsReleased: []string{}},
 		"view.dropped/soft":   &catalog.ViewDropped{ViewName: name, ViewUUID: id(6), MetadataLocation: file.MetadataLocation, ExpiresAtMS: ptr[int64](1717600000000), ClaimsReleased: []string{}},
 	}
 }

@@ -119,16 +119,22 @@ func (e *ViewRegistered) fields(c *coder) {
 	c.claims("claims", &e.Claims)
 }
 
-// ViewDropped ends a view's name. Its metadata files stay.
+// ViewDropped ends a view's name. Its metadata files are untouched: with
+// PurgeRequested a job deletes them later, and until then the claims stay.
 type ViewDropped struct {
 	ViewName
 	ViewUUID         ids.ID
 	MetadataLocation string // the last one
+	PurgeRequested   bool
 	ExpiresAtMS      *int64 // end of the soft delete, milliseconds since 1970; nil when dropped at once
 	// ClaimsReleased are the canonical location keys that are free again: all of
-	// them after a hard drop.
+	// them after a hard drop without purge, none while files are pending.
 	ClaimsReleased []string
 }
+
+// Pending reports whether the view still holds its locations, because it may
+// come back or because its files have to be deleted first.
+func (e *ViewDropped) Pending() bool { return e.ExpiresAtMS != nil || e.PurgeRequested }
 
 // EventType implements [Event].
 func (*ViewDropped) EventType() string { return TypeViewDropped }
@@ -137,6 +143,7 @@ func (e *ViewDropped) fields(c *coder) {
 	e.ViewName.fields(c)
 	c.id("view-uuid", &e.ViewUUID)
 	c.text("metadata-location", &e.MetadataLocation, MaxLocationBytes)
+	c.flag("purge-requested", &e.PurgeRequested)
 	c.optInteger("expires-at-ms", &e.ExpiresAtMS, 0, math.MaxInt64)
 	c.claims("claims-released", &e.ClaimsReleased)
 }

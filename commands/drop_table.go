@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
@@ -43,30 +44,57 @@ func (s *Service) dropTable(ctx context.Context, call Call, in *DropTable, t *tr
 	if err != nil {
 		return err
 	}
-	if f.Table.Protected {
-		return isProtected("table")
+	if f.Table.Protected && !in.Force {
+		return tabularProtected(in.Table)
 	}
-	uuid, err := ids.Parse(f.Table.TableUUID)
-	if err != nil {
-		return err
-	}
-	event := &catalog.TableDropped{
-		TableName: nameOf(f), TableUUID: uuid, MetadataLocation: f.Table.Pointer, PurgeRequested: in.PurgeRequested,
-	}
-	if !in.PurgeRequested {
-		if event.ClaimsReleased, err = s.claims(ctx, f, documents.New(f.Table.ID, f.Table.Mark, f.Table.Pointer, nil)); err != nil {
-			return err
-		}
-	}
-	record, err := s.record(call, f.Table.ID, event, f)
+	record, stream, err := s.endingOf(ctx, call, f, in.PurgeRequested)
 	if err != nil {
 		return err
 	}
 	t.commit = s.newCommit(f, s.claim(call, 204, f.Table.ID, f.Table.Pointer, nil))
-	t.commit.Streams = []eventstore.Stream{{
-		ID: f.Table.ID, Mode: eventstore.Advanced, Version: f.Table.Version, Exclusive: true, Close: true,
-		Pointer: f.Table.Pointer, NextPointer: f.Table.Pointer,
-	}}
+	t.commit.Streams = []eventstore.Stream{stream}
 	t.commit.Records = []eventstore.Record{record}
 	return nil
+}
+
+// endingOf is how the table or view of resolved facts ends.
+func (s *Service) endingOf(ctx context.Context, call Call, f *projections.Facts, purge bool) (_ eventstore.Record, _ eventstore.Stream, err error) {
+	m := projections.Member{
+		Kind: catalog.Entity(f.Table.Kind), ID: f.Table.ID, Namespace: f.Namespace.ID, Levels: f.Namespace.Levels, Name: f.Table.Name,
+		Version: f.Table.Version, Pointer: f.Table.Pointer,
+	}
+	if m.UUID, err = ids.Parse(f.Table.TableUUID); err != nil {
+		return eventstore.Record{}, eventstore.Stream{}, err
+	}
+	if !purge {
+		if m.Claims, err = s.claims(ctx, f, documents.New(f.Table.ID, f.Table.Mark, f.Table.Pointer, nil)); err != nil {
+			return eventstore.Record{}, eventstore.Stream{}, err
+		}
+	}
+	return s.ending(call, f, &m, purge)
+}
+
+// ending is how a table or a view ends: its event, and what becomes of its
+// guard. With purge it keeps its claims and stays dormant until a job has deleted
+// the files; without it the claims are free and the stream is closed at once.
+func (s *Service) ending(call Call, f *projections.Facts, m *projections.Member, purge bool) (eventstore.Record, eventstore.Stream, error) {
+	name := catalog.TableName{NamespaceID: m.Namespace, Namespace: m.Levels, Name: m.Name}
+	var released []string
+	if !purge {
+		released = m.Claims
+	}
+	var event catalog.Event
+	switch m.Kind {
+	case catalog.EntityTable:
+		event = &catalog.TableDropped{TableName: name, TableUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: purge, ClaimsReleased: released}
+	case catalog.EntityView:
+		event = &catalog.ViewDropped{ViewName: name, ViewUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: purge, ClaimsReleased: released}
+	default:
+		return eventstore.Record{}, eventstore.Stream{}, fmt.Errorf("nobody knows how a %s ends", m.Kind)
+	}
+	record, err := s.record(call, m.ID, event, f)
+	return record, eventstore.Stream{
+		ID: m.ID, Mode: eventstore.Advanced, Version: m.Version, Exclusive: true, Close: !purge, NextDormant: purge,
+		Pointer: m.Pointer, NextPointer: m.Pointer,
+	}, err
 }

@@ -4,15 +4,13 @@ import (
 	"context"
 
 	"github.com/icecore-catalog/icecore/authz"
-	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
-	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 )
 
-// DropView ends a view's life. Its metadata files stay, and may be registered
-// again; its locations are free at once. The document is not read: a view whose
+// DropView ends a view's life. Without purge its metadata files stay, and may be
+// registered again; with purge a job deletes them. The document is not read: a view whose
 // metadata file is gone can be dropped.
 func (s *Service) DropView(ctx context.Context, call Call, in DropView) error {
 	line := lineOf(in.Warehouse, in.View.Namespace, in.View.Name)
@@ -43,27 +41,14 @@ func (s *Service) dropView(ctx context.Context, call Call, in *DropView, t *try)
 		return err
 	}
 	if f.Table.Protected && !in.Force {
-		return &catalog.Error{
-			Kind:    catalog.TabularProtected,
-			Message: "Cannot delete protected tabular " + dotted(in.View.Namespace, in.View.Name) + " without force flag",
-		}
+		return tabularProtected(in.View)
 	}
-	event := &catalog.ViewDropped{ViewName: nameOf(f), MetadataLocation: f.Table.Pointer}
-	if event.ViewUUID, err = ids.Parse(f.Table.TableUUID); err != nil {
-		return err
-	}
-	if event.ClaimsReleased, err = s.claims(ctx, f, documents.New(f.Table.ID, f.Table.Mark, f.Table.Pointer, nil)); err != nil {
-		return err
-	}
-	record, err := s.record(call, f.Table.ID, event, f)
+	record, stream, err := s.endingOf(ctx, call, f, in.PurgeRequested)
 	if err != nil {
 		return err
 	}
 	t.commit = s.newCommit(f, s.claim(call, 204, f.Table.ID, f.Table.Pointer, nil))
-	t.commit.Streams = []eventstore.Stream{{
-		ID: f.Table.ID, Mode: eventstore.Advanced, Version: f.Table.Version, Exclusive: true, Close: true,
-		Pointer: f.Table.Pointer, NextPointer: f.Table.Pointer,
-	}}
+	t.commit.Streams = []eventstore.Stream{stream}
 	t.commit.Records = []eventstore.Record{record}
 	return nil
 }

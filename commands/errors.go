@@ -57,8 +57,35 @@ func locationOutside() error {
 	return &catalog.Error{Kind: catalog.BadRequest, Message: "The location is not below the warehouse's root"}
 }
 
-func isProtected(what string) error {
-	return &catalog.Error{Kind: catalog.Forbidden, Message: "The " + what + " is protected"}
+// The texts and types of protection are Lakekeeper's, whose clients look for
+// them (lakekeeper 2.3).
+
+// tabularProtected says that a table or view may be dropped by force alone.
+func tabularProtected(t Identifier) error {
+	return &catalog.Error{
+		Kind:    catalog.TabularProtected,
+		Message: "Cannot delete protected tabular " + dotted(t.Namespace, t.Name) + " without force flag",
+	}
+}
+
+func namespaceProtected(levels []string) error {
+	return &catalog.Error{
+		Kind:    catalog.NamespaceProtected,
+		Message: "Namespace with name '" + strings.Join(levels, ".") + "' is protected and force flag not set. Cannot delete protected namespace.",
+	}
+}
+
+// childProtected says that something in a namespace's tree is protected, and
+// does not say what: the caller may not see it (law 8).
+func childProtected(kind catalog.Kind, levels []string) error {
+	what := "child tables or views"
+	if kind == catalog.ChildNamespaceProtected {
+		what = "child namespaces"
+	}
+	return &catalog.Error{
+		Kind:    kind,
+		Message: "Namespace with name '" + strings.Join(levels, ".") + "' has protected " + what + " and force flag was not specified.",
+	}
 }
 
 func badRequest(format string, args ...any) error {

@@ -297,48 +297,6 @@ func (s *Service) updateNamespaceProperties(ctx context.Context, call Call, in *
 	return answer, nil
 }
 
-// DropNamespace ends an empty namespace: no table, no view and no namespace
-// stands in it.
-func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace) error {
-	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
-		receipt, err := s.attempt(ctx, []string{lineOf(in.Warehouse, in.Namespace, "")}, func(ctx context.Context, t *try) error {
-			return s.dropNamespace(ctx, call, &in, t)
-		})
-		return struct{}{}, len(receipt.Records) > 0, err
-	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
-		_, err := s.namespace(ctx, call, in.Warehouse, in.Namespace, authz.NamespaceDelete, stored.Object)
-		return struct{}{}, err
-	})
-	return err
-}
-
-func (s *Service) dropNamespace(ctx context.Context, call Call, in *DropNamespace, t *try) error {
-	f, err := s.namespace(ctx, call, in.Warehouse, in.Namespace, authz.NamespaceDelete, ids.Nil)
-	if err != nil {
-		return err
-	}
-	if f.Namespace.Protected {
-		return isProtected("namespace")
-	}
-	record, err := s.record(call, f.Namespace.ID, &catalog.NamespaceDropped{Namespace: f.Namespace.Levels}, f)
-	if err != nil {
-		return err
-	}
-	t.commit = s.newCommit(f, s.claim(call, 204, f.Namespace.ID, "", nil))
-	t.commit.Streams = []eventstore.Stream{{
-		ID: f.Namespace.ID, Mode: eventstore.Advanced, Version: f.Namespace.Version, Exclusive: true, Close: true,
-	}}
-	t.commit.Records = []eventstore.Record{record}
-	t.refuse = func(e *eventstore.ConstraintError) error {
-		switch e.Constraint {
-		case projections.TabularNamespaceFK, projections.NamespaceParentFK:
-			return namespaceNotEmpty(in.Namespace)
-		}
-		return nil
-	}
-	return nil
-}
-
 // checkProperties refuses properties that no event can hold.
 func checkProperties(properties map[string]string) error {
 	for k, v := range properties {

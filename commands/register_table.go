@@ -73,7 +73,7 @@ func (s *Service) registerTable(ctx context.Context, call Call, r *registration,
 			return err
 		}
 		if f.Table.Protected {
-			return isProtected("table")
+			return tabularProtected(r.table)
 		}
 	}
 	store, err := s.store(ctx, f)

@@ -15,7 +15,8 @@ import (
 	"github.com/icecore-catalog/icecore/storage"
 )
 
-// ClaimReader reads what an object claims.
+// ClaimReader reads what objects claim, for the few commands that move or end
+// them.
 type ClaimReader interface {
 	// Claims returns the canonical location keys of an object, and the mark of
 	// the state they belong to.
@@ -23,6 +24,12 @@ type ClaimReader interface {
 	// Free reports whether nobody but one object, which may be Nil, claims a
 	// location at, below or above one of the keys.
 	Free(ctx context.Context, keys []string, except ids.ID) (bool, error)
+	// Tree returns up to limit objects of a namespace's tree, in an order in
+	// which they can be dropped; the namespace itself comes last.
+	Tree(ctx context.Context, warehouse, namespace ids.ID, limit int) ([]projections.Member, error)
+	// TreeProtected reports whether a namespace below one is protected, and
+	// whether a table or view in its tree is.
+	TreeProtected(ctx context.Context, warehouse, namespace ids.ID) (namespaces, tabulars bool, err error)
 }
 
 // DetailReader reads what management asks for and Resolve leaves out;

@@ -49,6 +49,13 @@ type UpdateNamespaceProperties struct {
 type DropNamespace struct {
 	Warehouse ids.ID
 	Namespace []string
+	// Recursive drops all that stands in it, too.
+	Recursive bool
+	// Force drops what is protected.
+	Force bool
+	// PurgeRequested, with Recursive, has the files of all its tables and views
+	// deleted by jobs.
+	PurgeRequested bool
 }
 
 // CreateTable is POST {namespace}/tables, staged or not.
@@ -93,6 +100,7 @@ type DropTable struct {
 	Warehouse      ids.ID
 	Table          Identifier
 	PurgeRequested bool // recorded in the event; a job acts on it
+	Force          bool // drops a protected table
 }
 
 // ReportMetrics is POST {namespace}/tables/{table}/metrics.

@@ -40,6 +40,8 @@ type DropView struct {
 	Warehouse ids.ID
 	View      Identifier
 	Force     bool // drops a protected view
+	// PurgeRequested has a job delete the view's metadata files.
+	PurgeRequested bool
 }
 
 // View is the state of a view after a command: what LoadViewResult is spliced

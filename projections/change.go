@@ -69,12 +69,15 @@ func orderKey(name string, idList ...ids.ID) string {
 // what comes can take their names and locations.
 const (
 	rankGone      = eventstore.RankNames - 9
+	rankGoneBelow = rankGone + 1         // namespaces, after all that stood in them
 	rankNamesBase = eventstore.RankNames // plus the table's rank: parents first
 	rankMarks     = eventstore.RankModels + 1
 )
 
 func (c *change) rank() eventstore.Rank {
 	switch {
+	case c.action == deleteRow && c.table == namespaceTable:
+		return rankGoneBelow
 	case c.action == deleteRow:
 		return rankGone
 	case c.table == claimTable:

@@ -31,7 +31,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 			set: []string{"properties", "stream_version"}, values: []any{string(e.Properties), r.Version},
 		}}, nil
 	case *catalog.NamespaceDropped:
-		return []change{{table: namespaceTable, action: deleteRow, key: at.key(r.Stream), order: at.order(e.Namespace.Fold())}}, nil
+		// The deepest first: a row cannot go while another names it as its parent.
+		height := string([]byte{byte(255 - len(e.Namespace))})
+		return []change{{table: namespaceTable, action: deleteRow, key: at.key(r.Stream), order: at.order(height + e.Namespace.Fold())}}, nil
 	case *catalog.TableCreated:
 		return append([]change{at.tabular(r, &e.TableName, e.TableUUID)}, at.claims(r, e.Claims, nil)...), nil
 	case *catalog.TableCommitted:
@@ -142,20 +144,28 @@ func deriveRegistered(r *eventstore.Record, at place, e *catalog.TableRegistered
 	return append([]change{row}, at.claims(r, e.ClaimsAdded, e.ClaimsRemoved)...)
 }
 
+// deriveDropped removes the name. What still holds locations is remembered; the
+// rest is history.
 func deriveDropped(r *eventstore.Record, at place, e *catalog.TableDropped) []change {
-	var expires any
-	if e.ExpiresAtMS != nil {
-		expires = time.UnixMilli(*e.ExpiresAtMS).UTC()
-	}
-	list := []change{
-		at.nameGone(r, &e.TableName),
-		{
-			table: droppedTable, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
-			values: []any{
-				r.StreamType, uuid(e.NamespaceID), []string(e.Namespace), e.Name, uuid(e.TableUUID), e.MetadataLocation,
-				e.PurgeRequested, r.Time.UTC(), expires, uuid(r.ID), r.Version,
-			},
-		},
+	list := []change{at.nameGone(r, &e.TableName)}
+	if e.Pending() {
+		list = append(list, at.pending(r, &e.TableName, e.TableUUID, e.MetadataLocation, e.PurgeRequested, e.ExpiresAtMS))
 	}
 	return append(list, at.claims(r, nil, e.ClaimsReleased)...)
+}
+
+// pending is the row of a dropped table or view that may come back, or whose
+// files have to be deleted.
+func (p place) pending(r *eventstore.Record, name *catalog.TableName, tableUUID ids.ID, pointer string, purge bool, expiresMS *int64) change {
+	var expires any
+	if expiresMS != nil {
+		expires = time.UnixMilli(*expiresMS).UTC()
+	}
+	return change{
+		table: droppedTable, key: p.key(r.Stream), order: p.order(string(r.Stream[:])),
+		values: []any{
+			r.StreamType, uuid(name.NamespaceID), []string(name.Namespace), name.Name, uuid(tableUUID), pointer,
+			purge, r.Time.UTC(), expires, uuid(r.ID), r.Version, false,
+		},
+	}
 }

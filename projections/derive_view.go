@@ -1,8 +1,6 @@
 package projections
 
 import (
-	"time"
-
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
 )
@@ -22,14 +20,8 @@ func deriveView(r *eventstore.Record, at place, event catalog.Event) (changes []
 		return append([]change{at.tabular(r, &e.ViewName, e.ViewUUID)}, at.claims(r, e.Claims, nil)...), true
 	case *catalog.ViewDropped:
 		list := []change{at.nameGone(r, &e.ViewName)}
-		if e.ExpiresAtMS != nil { // it may come back; the rest is history
-			list = append(list, change{
-				table: droppedTable, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
-				values: []any{
-					r.StreamType, uuid(e.NamespaceID), []string(e.Namespace), e.Name, uuid(e.ViewUUID), e.MetadataLocation,
-					false, r.Time.UTC(), time.UnixMilli(*e.ExpiresAtMS).UTC(), uuid(r.ID), r.Version,
-				},
-			})
+		if e.Pending() {
+			list = append(list, at.pending(r, &e.ViewName, e.ViewUUID, e.MetadataLocation, e.PurgeRequested, e.ExpiresAtMS))
 		}
 		return append(list, at.claims(r, nil, e.ClaimsReleased)...), true
 	}

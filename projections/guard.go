@@ -29,9 +29,9 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 	case *catalog.ViewRegistered:
 		pointer = e.MetadataLocation
 	case *catalog.ViewDropped:
-		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
+		dormant, closed = e.Pending(), !e.Pending()
 	case *catalog.TableDropped:
-		dormant, closed = e.ExpiresAtMS != nil, e.ExpiresAtMS == nil
+		dormant, closed = e.Pending(), !e.Pending()
 	case *catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted:
 		closed = true
 	}

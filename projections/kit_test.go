@@ -64,6 +64,8 @@ type step struct {
 	event   catalog.Event
 	pointer string // next pointer; empty keeps the present one
 	close   bool
+	dormant bool // the stream is dormant before
+	sleeps  bool // and afterwards
 	held    []*object
 }
 
@@ -76,7 +78,7 @@ func commitOf(t testing.TB, steps ...step) *eventstore.Commit {
 		if err != nil {
 			t.Fatalf("encode: %v", err)
 		}
-		stream := eventstore.Stream{ID: s.on.id, Type: string(s.on.entity), Version: s.on.version, Pointer: s.on.pointer, NextPointer: s.on.pointer, Close: s.close, Mode: eventstore.Advanced}
+		stream := eventstore.Stream{ID: s.on.id, Type: string(s.on.entity), Version: s.on.version, Pointer: s.on.pointer, NextPointer: s.on.pointer, Close: s.close, Dormant: s.dormant, NextDormant: s.sleeps, Mode: eventstore.Advanced}
 		if s.on.version == 0 {
 			stream.Mode, stream.Pointer = eventstore.Created, ""
 		}
@@ -220,6 +222,13 @@ func renameStep(o, namespace *object, name string) step {
 func dropStep(o *object) step {
 	return step{on: o, close: true, event: &catalog.TableDropped{
 		TableName: o.name, TableUUID: o.uuid, MetadataLocation: o.pointer, ClaimsReleased: o.claims,
+	}}
+}
+
+// purgeStep drops a table whose files are to be deleted.
+func purgeStep(o *object) step {
+	return step{on: o, sleeps: true, event: &catalog.TableDropped{
+		TableName: o.name, TableUUID: o.uuid, MetadataLocation: o.pointer, PurgeRequested: true,
 	}}
 }
 

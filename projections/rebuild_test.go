@@ -54,6 +54,7 @@ func (w *world) history() (warehouse *object) {
 	w.must(dropStep(dropped))
 	// The name and place of what is gone, within one page of the replay.
 	w.must(tableStep(inner, "Dropped", dropped.claims...))
+	w.must(purgeStep(w.newTable(inner, "purged")))
 	registered := tableStep(a, "registered")
 	created := registered.event.(*catalog.TableCreated)
 	registered.event = &catalog.TableRegistered{TableName: created.TableName, TableUUID: created.TableUUID, Location: created.Location, MetadataFile: created.MetadataFile, ClaimsAdded: created.Claims}

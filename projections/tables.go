@@ -53,6 +53,11 @@ func Tables() []Table {
 		{"ops", "metrics_report", Operational, "what engines measured, kept for a while"},
 		{"ops", "cursor", Operational, "how far readers of the log have come"},
 		{"ops", "endpoint_statistics", Operational, "what was asked of the server, counted in memory"},
+		{"river", "river_job", Operational, "what is to be done; a sweep makes what is missing anew"},
+		{"river", "river_leader", Operational, "which instance looks after the jobs"},
+		{"river", "river_queue", Operational, "queues that somebody paused"},
+		{"river", "river_notification", Operational, "unused: jobs are polled for"},
+		{"river", "river_migration", Operational, "which of River's migrations the schema holds"},
 		{"icecore_schema", "migration", Operational, "which migrations ran"},
 		{"rm", "tabular_search", Followed, "trigrams of tables and views, for the search"},
 		{"rm", "warehouse_statistics", Followed, "how many tables and views in each hour"},
@@ -125,11 +130,12 @@ var (
 		},
 	}
 	droppedTable = &table{
-		schema: "rm", name: "dropped", why: "dropped objects and when they expire", keys: 3, rank: 0, inline: true,
+		schema: "rm", name: "dropped", why: "dropped objects that still hold locations", keys: 3, rank: 0, inline: true,
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"object_id", "uuid"}, {"kind", "text"}, {"namespace_id", "uuid"},
 			{"namespace", "text[]"}, {"name", "text"}, {"table_uuid", "uuid"}, {"metadata_location", "text"}, {"purge_requested", "boolean"},
 			{"dropped_at", "timestamptz"}, {"expires_at", "timestamptz"}, {"drop_event", "uuid"}, {"stream_version", "bigint"},
+			{"purging", "boolean"},
 		},
 	}
 	streamTable = &table{

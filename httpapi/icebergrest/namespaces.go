@@ -157,11 +157,35 @@ func (a *API) dropNamespace(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.deps.Commands.DropNamespace(r.Context(), call, commands.DropNamespace{Warehouse: warehouse, Namespace: levels}); err != nil {
+	in := commands.DropNamespace{Warehouse: warehouse, Namespace: levels}
+	if in.Recursive, in.Force, in.PurgeRequested, err = dropOptions(r); err != nil {
+		return err
+	}
+	if err := a.deps.Commands.DropNamespace(r.Context(), call, in); err != nil {
 		return err
 	}
 	wire.NoContent(w)
 	return nil
+}
+
+// dropOptions reads how to drop a namespace: Lakekeeper's parameters, and
+// purgeRequested as tables have it.
+func dropOptions(r *http.Request) (recursive, force, purge bool, err error) {
+	q, err := wire.ParseQuery(r)
+	if err != nil {
+		return false, false, false, err
+	}
+	if recursive, err = q.Bool("recursive"); err != nil {
+		return false, false, false, err
+	}
+	if force, err = q.Bool("force"); err != nil {
+		return false, false, false, err
+	}
+	if purge, err = q.Bool("purge"); err != nil || purge {
+		return recursive, force, purge, err
+	}
+	purge, err = q.Bool("purgeRequested")
+	return recursive, force, purge, err
 }
 
 // updateProperties is POST …/namespaces/{namespace}/properties.

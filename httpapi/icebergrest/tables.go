@@ -134,12 +134,16 @@ func (a *API) dropTable(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	force, err := q.Bool("force")
+	if err != nil {
+		return err
+	}
 	call, err := wire.Call(r, nil)
 	if err != nil {
 		return err
 	}
 	if err := a.deps.Commands.DropTable(r.Context(), call, commands.DropTable{
-		Warehouse: warehouse, Table: commands.Identifier{Namespace: levels, Name: name}, PurgeRequested: purge,
+		Warehouse: warehouse, Table: commands.Identifier{Namespace: levels, Name: name}, PurgeRequested: purge, Force: force,
 	}); err != nil {
 		return err
 	}

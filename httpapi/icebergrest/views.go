@@ -168,8 +168,8 @@ func (a *API) replaceView(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// dropView is DELETE …/views/{view}. A protected one needs force, which is
-// Lakekeeper's parameter.
+// dropView is DELETE …/views/{view}. A protected one needs force; that
+// and purgeRequested are Lakekeeper's parameters.
 func (a *API) dropView(w http.ResponseWriter, r *http.Request) error {
 	warehouse, at, err := viewOf(r)
 	if err != nil {
@@ -179,15 +179,18 @@ func (a *API) dropView(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	force, err := q.Bool("force")
-	if err != nil {
+	in := commands.DropView{Warehouse: warehouse, View: at}
+	if in.Force, err = q.Bool("force"); err != nil {
+		return err
+	}
+	if in.PurgeRequested, err = q.Bool("purgeRequested"); err != nil {
 		return err
 	}
 	call, err := wire.Call(r, nil)
 	if err != nil {
 		return err
 	}
-	if err := a.deps.Commands.DropView(r.Context(), call, commands.DropView{Warehouse: warehouse, View: at, Force: force}); err != nil {
+	if err := a.deps.Commands.DropView(r.Context(), call, in); err != nil {
 		return err
 	}
 	wire.NoContent(w)

@@ -80,7 +80,11 @@ func describe(e *eventstore.Entry) described {
 	case *catalog.ViewRegistered:
 		return described{table(v.ViewName), "from " + small(v.MetadataLocation, 100)}
 	case *catalog.ViewDropped:
-		return described{table(v.ViewName), "files stay"}
+		words := "files stay"
+		if v.PurgeRequested {
+			words = "purge requested"
+		}
+		return described{table(v.ViewName), words}
 	}
 	return described{e.Stream.String(), ""}
 }

@@ -1,0 +1,127 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/icecore-catalog/icecore/authz"
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/projections"
+)
+
+// DropNamespace ends a namespace. Unless Recursive, no table, no view and no
+// namespace may stand in it.
+//
+// With Recursive everything in its tree ends with it, each object by its own
+// event. A tree of at most [eventstore.MaxRecords] objects goes in one commit: all
+// of it or nothing. A larger one goes in several, tables and views first, then
+// namespaces from the deepest up, the named one last: whoever looks in between
+// finds a smaller tree and never an orphan. When such a drop ends early, what is
+// left is a tree as before, and the same request carries on. Protection is asked
+// for the whole tree before the first commit and in each one.
+func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace) error {
+	line := lineOf(in.Warehouse, in.Namespace, "")
+	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
+		for {
+			d := &namespaceDrop{in: in}
+			receipt, err := s.attempt(ctx, []string{line}, func(ctx context.Context, t *try) error {
+				return s.dropNamespace(ctx, call, d, t)
+			})
+			if err != nil || d.last {
+				return struct{}{}, len(receipt.Records) > 0, err
+			}
+		}
+	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
+		_, err := s.namespace(ctx, call, in.Warehouse, in.Namespace, authz.NamespaceDelete, stored.Object)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// namespaceDrop is one commit of a DropNamespace over its tries.
+type namespaceDrop struct {
+	in   DropNamespace
+	last bool // the namespace itself is among what it drops
+}
+
+func (s *Service) dropNamespace(ctx context.Context, call Call, d *namespaceDrop, t *try) error {
+	f, err := s.namespace(ctx, call, d.in.Warehouse, d.in.Namespace, authz.NamespaceDelete, ids.Nil)
+	if err != nil {
+		return err
+	}
+	if f.Namespace.Protected && !d.in.Force {
+		return namespaceProtected(d.in.Namespace)
+	}
+	members := []projections.Member{{
+		Kind: catalog.EntityNamespace, ID: f.Namespace.ID, Levels: f.Namespace.Levels, Version: f.Namespace.Version,
+	}}
+	if d.in.Recursive {
+		if members, err = s.tree(ctx, d, f); err != nil {
+			return err
+		}
+	}
+	d.last = members[len(members)-1].ID == f.Namespace.ID
+	var claim *eventstore.Idempotency
+	if d.last {
+		claim = s.claim(call, 204, f.Namespace.ID, "", nil)
+	}
+	t.commit = s.newCommit(f, claim)
+	t.commit.Streams = make([]eventstore.Stream, len(members))
+	t.commit.Records = make([]eventstore.Record, len(members))
+	for i := range members {
+		m := &members[i]
+		if m.Kind == catalog.EntityNamespace {
+			t.commit.Streams[i] = eventstore.Stream{ID: m.ID, Mode: eventstore.Advanced, Version: m.Version, Exclusive: true, Close: true}
+			t.commit.Records[i], err = s.record(call, m.ID, &catalog.NamespaceDropped{Namespace: m.Levels}, f)
+		} else {
+			t.commit.Records[i], t.commit.Streams[i], err = s.ending(call, f, m, d.in.PurgeRequested)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.refuse = func(e *eventstore.ConstraintError) error {
+		switch e.Constraint {
+		case projections.TabularNamespaceFK, projections.NamespaceParentFK:
+			if !d.in.Recursive {
+				return namespaceNotEmpty(d.in.Namespace)
+			}
+		}
+		return nil // something was made in the tree meanwhile: it goes, too
+	}
+	return nil
+}
+
+// tree returns what to drop of the namespace's tree in one commit, unless
+// something in it is protected.
+func (s *Service) tree(ctx context.Context, d *namespaceDrop, f *projections.Facts) ([]projections.Member, error) {
+	members, err := s.deps.Claims.Tree(ctx, f.Warehouse.ID, f.Namespace.ID, eventstore.MaxRecords)
+	switch {
+	case err != nil:
+		return nil, unavailable(err, "The catalog is not available")
+	case len(members) == 0:
+		return nil, errMoved // dropped since it was resolved
+	case d.in.Force:
+		return members, nil
+	}
+	namespaces, tabulars := false, false
+	if members[len(members)-1].ID == f.Namespace.ID {
+		for i := range members {
+			if m := &members[i]; m.Protected && m.Kind != catalog.EntityNamespace {
+				tabulars = true
+			} else if m.Protected {
+				namespaces = true
+			}
+		}
+	} else if namespaces, tabulars, err = s.deps.Claims.TreeProtected(ctx, f.Warehouse.ID, f.Namespace.ID); err != nil {
+		return nil, unavailable(err, "The catalog is not available")
+	}
+	switch {
+	case namespaces:
+		return nil, childProtected(catalog.ChildNamespaceProtected, d.in.Namespace)
+	case tabulars:
+		return nil, childProtected(catalog.ChildTabularProtected, d.in.Namespace)
+	}
+	return members, nil
+}
