@@ -20,7 +20,7 @@ const scratch = "icecore-rck"
 
 // kitFolders are the folders below the warehouse's root that the kit's
 // namespaces lie in, and its scratch folder.
-var kitFolders = []string{"a", "newdb", "ns", "ns_1", "ns_2", scratch}
+var kitFolders = []string{"a", "newdb", "ns", "ns1", "ns2", "ns_1", "ns_2", scratch}
 
 // marker is the file that tells our folders from other people's; it holds the
 // id of the process that made them.
