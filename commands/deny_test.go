@@ -147,6 +147,7 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, err := k.Commands.RegisterTable(ctx, call(), commands.RegisterTable{Warehouse: k.Warehouse, Namespace: levels, Name: "u", MetadataLocation: pointer})
 			return err
 		}
+		views(k, all, db, pointer, call)
 		for _, name := range []string{"t", "no"} {
 			at := kit.At(db, name)
 			all["load "+db+"."+name] = func() error { _, err := k.Load(at, loadAll); return err }
@@ -176,6 +177,34 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 	return all
 }
 
+// views adds every command and query on views.
+func views(k *kit.Kit, all map[string]func() error, db, pointer string, call func() commands.Call) {
+	ctx, actor, levels := k.Context(), authz.Anonymous, []string{db}
+	all["list views "+db] = func() error {
+		return second(k.Queries.ListViews(ctx, actor, k.Warehouse, levels, queries.Page{}))
+	}
+	all["create view in "+db] = func() error {
+		return second(k.Commands.CreateView(ctx, call(), commands.CreateView{Warehouse: k.Warehouse, Namespace: levels, Request: createViewRequest("w", "")}))
+	}
+	all["register view in "+db] = func() error {
+		return second(k.Commands.RegisterView(ctx, call(), commands.RegisterView{Warehouse: k.Warehouse, Namespace: levels, Name: "w", MetadataLocation: pointer}))
+	}
+	for _, name := range []string{"v", "no"} {
+		at := kit.At(db, name)
+		all["load view "+db+"."+name] = func() error { return second(loadView(k, at)) }
+		all["view exists "+db+"."+name] = func() error { return k.Queries.ViewExists(ctx, actor, k.Warehouse, queries.Identifier(at)) }
+		all["replace view "+db+"."+name] = func() error {
+			return second(k.Commands.CommitView(ctx, call(), commands.CommitView{Warehouse: k.Warehouse, View: at, Updates: []byte(setProperty)}))
+		}
+		all["drop view "+db+"."+name] = func() error {
+			return k.Commands.DropView(ctx, call(), commands.DropView{Warehouse: k.Warehouse, View: at, Force: true})
+		}
+		all["rename view "+db+"."+name] = func() error {
+			return k.Commands.RenameView(ctx, call(), commands.RenameView{Warehouse: k.Warehouse, Source: at, Destination: kit.At("db", "w")})
+		}
+	}
+}
+
 // With an authorizer that refuses everything, everything is refused, nothing
 // is written, and no store is even opened; what is hidden looks like what is
 // missing.
@@ -184,6 +213,7 @@ func TestWithoutRightsNothingIsTouched(t *testing.T) {
 	owner := kit.New(t, kit.Setup{})
 	owner.Namespace("db")
 	table := owner.Table("db", "t")
+	newView(owner, "db", "v")
 	for name, authorizer := range map[string]authz.Authorizer{
 		"hidden": authztest.DenyAll{}, "visible": authztest.DenyAll{Visible: true}, "away": authztest.Failing{},
 	} {
@@ -236,7 +266,7 @@ func TestWithoutRightsNothingIsTouched(t *testing.T) {
 			}
 			for what, text := range texts {
 				// The same with the hidden name in place of the missing one.
-				missing := strings.NewReplacer("db", "no", ".t", ".no")
+				missing := strings.NewReplacer("db", "no", ".t", ".no", ".v", ".no")
 				if other := missing.Replace(what); other != what && missing.Replace(text) != texts[other] {
 					twin := texts[other]
 					t.Errorf("%s: %q tells hidden from missing: %q", what, text, twin)

@@ -45,6 +45,8 @@ func TestSubjectsNameTheirAncestorsFromTheParentUp(t *testing.T) {
 		"table":                        {subject.Table(&found), "table", id(6), []ids.ID{id(5), id(4), id(3), id(2), id(1)}},
 		"missing table":                {subject.Table(&missingTable), "table", ids.Nil, []ids.ID{id(5), id(4), id(3), id(2), id(1)}},
 		"table in a missing namespace": {subject.Table(&missingNamespace), "table", ids.Nil, []ids.ID{id(4), id(3), id(2), id(1)}},
+		"view":                         {subject.ViewOf(&found, id(6)), "view", id(6), []ids.ID{id(5), id(4), id(3), id(2), id(1)}},
+		"view in a missing namespace":  {subject.ViewOf(&missingNamespace, ids.Nil), "view", ids.Nil, []ids.ID{id(4), id(3), id(2), id(1)}},
 		"table that was":               {subject.TableOf(&missingTable, id(8)), "table", id(8), []ids.ID{id(5), id(4), id(3), id(2), id(1)}},
 	}
 	for name, c := range cases {

@@ -230,6 +230,10 @@ func TestEmptyNamesAreMissingNotMalformed(t *testing.T) {
 		if _, _, err := wire.Table(r); err == nil || catalog.KindOf(err) != catalog.NoSuchTable {
 			t.Errorf("Table(%q): %v, want NoSuchTable", c, err)
 		}
+		r.SetPathValue("view", c[1])
+		if _, _, err := wire.View(r); err == nil || catalog.KindOf(err) != catalog.NoSuchView {
+			t.Errorf("View(%q): %v, want NoSuchView", c, err)
+		}
 		if c[1] == "" {
 			continue
 		}

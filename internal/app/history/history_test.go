@@ -112,6 +112,47 @@ func life(t *testing.T) book {
 	return b
 }
 
+// viewLife is a log with the life of two views.
+func viewLife(t *testing.T) book {
+	t.Helper()
+	var b book
+	name := catalog.ViewName{NamespaceID: id(1), Namespace: catalog.Namespace{"sales"}, Name: "report"}
+	at := func(n, version int) catalog.ViewFile {
+		f := file(n)
+		f.Format = 1
+		return catalog.ViewFile{MetadataFile: f, CurrentVersion: version}
+	}
+	b.write(t, 3, &catalog.ViewCreated{
+		ViewName: name, ViewUUID: id(3), Location: "file:///w/t", ViewFile: at(0, 1), NowMS: 1,
+		Request: json.RawMessage(`{"name":"report","schema":{"type":"struct","fields":[{"id":1,"name":"id","type":"long"}]},"view-version":{},"properties":{"a":"1"}}`),
+		Claims:  []string{"file:/w/t/"},
+	})
+	b.write(t, 3, &catalog.ViewCommitted{
+		ViewName: name, ViewUUID: id(3), Previous: file(0).MetadataLocation, ViewFile: at(1, 2), NowMS: 2, Requirements: json.RawMessage(`[]`),
+		Updates: json.RawMessage(`[{"action":"add-view-version","view-version":{}},{"action":"set-current-view-version","view-version-id":-1},{"action":"set-properties","updates":{"b":"2"}}]`),
+	})
+	renamed := name
+	renamed.Name = "report 2"
+	b.write(t, 3, &catalog.ViewRenamed{ViewUUID: id(3), From: name, To: renamed})
+	b.write(t, 3, &catalog.ViewDropped{ViewName: renamed, ViewUUID: id(3), MetadataLocation: file(1).MetadataLocation})
+	b.write(t, 4, &catalog.ViewRegistered{ViewName: name, ViewUUID: id(3), Location: "file:///w/t", ViewFile: at(1, 2)})
+	return b
+}
+
+func TestViewsAreShown(t *testing.T) {
+	t.Parallel()
+	golden(t, "list_views.txt", func(b *strings.Builder) error {
+		return List(t.Context(), viewLife(t), Filter{}, nil, 50, &Table{W: b})
+	})
+	golden(t, "diff_views.txt", func(b *strings.Builder) error {
+		objects, err := Diff(t.Context(), viewLife(t), Filter{}, 0, 5)
+		if err != nil {
+			return err
+		}
+		return WriteDiff(b, objects)
+	})
+}
+
 func TestListing(t *testing.T) {
 	t.Parallel()
 	golden(t, "list.txt", func(b *strings.Builder) error {
