@@ -109,15 +109,16 @@ type group struct {
 
 // groups returns all that is served.
 func groups(deps Deps) []group {
+	iceberg := icebergrest.New(icebergrest.Deps{
+		Commands:            deps.Commands,
+		Queries:             deps.Queries,
+		DefaultWarehouse:    deps.DefaultWarehouse,
+		MaxBody:             deps.MaxBody,
+		DiscardReports:      deps.DiscardReports,
+		IdempotencyLifetime: deps.IdempotencyLifetime,
+	})
 	return []group{
-		{catalogRoot, icebergrest.New(icebergrest.Deps{
-			Commands:            deps.Commands,
-			Queries:             deps.Queries,
-			DefaultWarehouse:    deps.DefaultWarehouse,
-			MaxBody:             deps.MaxBody,
-			DiscardReports:      deps.DiscardReports,
-			IdempotencyLifetime: deps.IdempotencyLifetime,
-		}).Routes()},
+		{catalogRoot, iceberg.Routes()},
 		{managementRoot, management.New(management.Deps{
 			Commands:     deps.Commands,
 			Queries:      deps.Queries,
@@ -126,6 +127,7 @@ func groups(deps Deps) []group {
 			AuthzBackend: deps.AuthzBackend,
 		}).Routes()},
 		{"", probes{deps}.routes()},
+		{catalogRoot, iceberg.OwnRoutes()},
 	}
 }
 

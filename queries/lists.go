@@ -22,8 +22,6 @@ var (
 	listRootNamespacesSQL string
 	//go:embed sql/list_warehouses.sql
 	listWarehousesSQL string
-	//go:embed sql/table_of_uuid.sql
-	tableOfUUIDSQL string
 )
 
 // Lists reads the children of an object from the read models, in the order of
@@ -79,19 +77,6 @@ func (l Lists) warehouses(ctx context.Context, project ids.ID) ([]Warehouse, err
 		w.UpdatedAt = w.UpdatedAt.UTC()
 		return w, err
 	})
-}
-
-// tableOf returns the object that has a table-uuid, Nil if none has.
-func (l Lists) tableOf(ctx context.Context, warehouse, uuid ids.ID) (ids.ID, error) {
-	rows, err := l.db.Query(ctx, tableOfUUIDSQL, [16]byte(uuid), [16]byte(warehouse), [16]byte(catalog.MainBranch))
-	found, err := collect(rows, err, func(row pgx.CollectableRow) (id ids.ID, err error) {
-		err = row.Scan((*[16]byte)(&id))
-		return id, err
-	})
-	if err != nil || len(found) == 0 {
-		return ids.Nil, err
-	}
-	return found[0], nil
 }
 
 func collect[T any](rows pgx.Rows, err error, scan pgx.RowToFunc[T]) ([]T, error) {

@@ -63,36 +63,33 @@ func (s *Service) MetricsReports(ctx context.Context, actor authz.Actor, warehou
 }
 
 // tableByID finds a table by its id, or by the table-uuid that clients know,
-// which is the same for tables that were made here. The warehouse may be
-// inactive: this is for management.
+// which is the same for tables that were made here.
 func (s *Service) tableByID(ctx context.Context, actor authz.Actor, warehouse, table ids.ID, action authz.Action) (*projections.Facts, error) {
-	isTable := func(f *projections.Facts) bool {
-		return f.Table.Exists && f.Table.Kind == string(catalog.EntityTable)
-	}
 	f, err := s.resolve(ctx, projections.Query{Warehouse: warehouse, Object: table})
 	if err != nil {
 		return nil, err
 	}
-	if !isTable(f) {
-		id, err := s.deps.Lists.tableOf(ctx, warehouse, table)
+	on, found := subject.Object(f, catalog.EntityTable, table)
+	if !found {
+		object, err := s.details.TabularByUUID(ctx, warehouse, table)
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		if !id.IsNil() {
-			if f, err = s.resolve(ctx, projections.Query{Warehouse: warehouse, Object: id}); err != nil {
+		if !object.IsNil() {
+			if f, err = s.resolve(ctx, projections.Query{Warehouse: warehouse, Object: object}); err != nil {
 				return nil, err
 			}
+			on, found = subject.Object(f, catalog.EntityTable, object)
 		}
 	}
-	on := subject.Table(f)
-	if !isTable(f) {
-		on.Object = ids.Nil
-	}
-	missing := &catalog.Error{Kind: catalog.NoSuchTable, Message: "Table does not exist"}
+	missing := noSuchObject(catalog.EntityTable, table)
 	if err := authz.Check(ctx, s.deps.Authorizer, actor, on, action, missing); err != nil {
 		return nil, err
 	}
-	if !isTable(f) {
+	if err := inWarehouse(f); err != nil {
+		return nil, err
+	}
+	if !found {
 		return nil, missing
 	}
 	return f, nil

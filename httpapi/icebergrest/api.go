@@ -68,7 +68,6 @@ func New(deps Deps) *API {
 		{Method: http.MethodGet, Template: configPath, Operation: operationConfig, Handle: a.getConfig},
 	}
 	a.routes = append(a.routes, a.viewRoutes()...)
-	a.routes = append(a.routes, a.ownRoutes(a.routes)...)
 	a.settled = settledConfig(a.Endpoints(), deps.IdempotencyLifetime)
 	return a
 }

@@ -19,11 +19,12 @@ import (
 // ownBase is the root of one warehouse's own catalog, below /catalog.
 const ownBase = "/w/{warehouse}"
 
-// ownRoutes returns the second form of routes: of those of a warehouse, of
-// config and of the token endpoint.
-func (a *API) ownRoutes(routes []wire.Route) []wire.Route {
-	own := make([]wire.Route, 0, len(routes))
-	for _, route := range routes {
+// OwnRoutes returns all routes in their second form: those of a warehouse,
+// config and the token endpoint, templates below /catalog. They are to be tried
+// after all others: most clients use the first form.
+func (a *API) OwnRoutes() []wire.Route {
+	own := make([]wire.Route, 0, len(a.routes))
+	for _, route := range a.routes {
 		if path, ok := strings.CutPrefix(route.Template, prefixed); ok {
 			route.Template, route.Handle = ownBase+"/v1/"+path, a.inOwnBase(route.Handle)
 		} else {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
-	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/queries"
 )
 
@@ -17,11 +16,7 @@ import (
 // route of ours: Lakekeeper throws reports away. Newest first, in pages always;
 // reportType and snapshotId choose.
 func (a *API) listMetricsReports(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := pathID(r, "warehouse_id", &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist"})
-	if err != nil {
-		return err
-	}
-	table, err := pathID(r, "table_id", &catalog.Error{Kind: catalog.NoSuchTable, Message: "Table does not exist"})
+	warehouse, table, err := objectID(r, catalog.EntityTable)
 	if err != nil {
 		return err
 	}
@@ -84,18 +79,4 @@ func appendReports(body []byte, page queries.MetricsReports) []byte {
 		body = wire.AppendString(body, page.Next)
 	}
 	return append(body, '}')
-}
-
-// pathID reads an id of the path; what is none is something that does not
-// exist.
-func pathID(r *http.Request, name string, missing error) (ids.ID, error) {
-	text, err := wire.DecodeSegment(r.PathValue(name))
-	if err != nil {
-		return ids.Nil, err
-	}
-	id, err := ids.Parse(text)
-	if err != nil || id.IsNil() {
-		return ids.Nil, missing
-	}
-	return id, nil
 }

@@ -1,6 +1,0 @@
--- The object that has a table-uuid: at most one lives.
-SELECT t.tabular_id
-  FROM rm.tabular t
- WHERE t.table_uuid = $1
-   AND t.warehouse_id = $2
-   AND t.branch_id = $3
