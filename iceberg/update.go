@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 )
@@ -258,8 +259,36 @@ func (b *body) addKey() change {
 		ch.id, _ = c.encryptionKey()
 		ch.raw = c.data
 		b.done(c)
+		if b.err == nil {
+			b.reject(checkKey(ch.raw))
+		}
 	}
 	return ch
+}
+
+// checkKey holds what Java needs to read a key that was added: metadata in
+// base64, padded or not, and the id of the key that encrypts it as a string.
+func checkKey(raw []byte) error {
+	for _, m := range rawMembers(raw) {
+		c := &cursor{data: raw[m.value:m.end]}
+		switch m.key {
+		case "encrypted-key-metadata":
+			text := c.str(m.key)
+			_, padded := base64.StdEncoding.DecodeString(text)
+			_, bare := base64.RawStdEncoding.DecodeString(text)
+			if strings.ContainsAny(text, "\r\n") || padded != nil && bare != nil {
+				return illegal("Invalid encrypted-key-metadata: not base64") // the text itself is nobody's to see
+			}
+		case "encrypted-by-id":
+			if !c.null() {
+				c.str(m.key)
+			}
+		}
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
 }
 
 type viewOnly struct{ action string }

@@ -219,6 +219,29 @@ func TestRowLineageOverATablesLife(t *testing.T) {
 	}
 }
 
+// TestEncryptionKeysAreReadable: a key that Java could not decode would make
+// the whole document unreadable.
+func TestEncryptionKeysAreReadable(t *testing.T) {
+	t.Parallel()
+	add := func(key string) string { return `[{"action":"add-encryption-key","encryption-key":` + key + `}]` }
+	m := newTable(t, 3)
+	for _, key := range []string{
+		`{"key-id":"k","encrypted-key-metadata":"YWJj"}`, `{"key-id":"k","encrypted-key-metadata":"YQ=="}`, `{"key-id":"k","encrypted-key-metadata":"YQ"}`,
+		`{"key-id":"k","encrypted-key-metadata":"","encrypted-by-id":null}`, `{"key-id":"k","encrypted-key-metadata":"+/==","encrypted-by-id":"root"}`,
+	} {
+		if next := apply(t, m, add(key)); !strings.Contains(string(next.Bytes()), `"encryption-keys":[`+key+`]`) {
+			t.Errorf("%s was not kept as sent", key)
+		}
+	}
+	for _, metadata := range []string{"no base64!", "YQ=", "Y", "YW\\nJj", "YW_-"} {
+		refuse(t, m, add(`{"key-id":"k","encrypted-key-metadata":"`+metadata+`"}`), IllegalArgument, "Invalid encrypted-key-metadata: not base64")
+	}
+	refuse(t, m, add(`{"key-id":"k","encrypted-key-metadata":"YWJj","encrypted-by-id":1}`), BadRequest, "Cannot parse to a string value: encrypted-by-id")
+	refuse(t, m, add(`{"encrypted-key-metadata":"YWJj"}`), BadRequest, "Cannot parse missing string: key-id")
+	refuse(t, m, add(`{"key-id":"k","encrypted-key-metadata":5}`), BadRequest, "encrypted-key-metadata")
+	refuse(t, m, add(`{"key-id":"k","encrypted-key-metadata":"YWJj","properties":{"a":1}}`), BadRequest, "Cannot parse to a string value: a")
+}
+
 // TestV3DocumentNeedsNextRowID: Java cannot read one without.
 func TestV3DocumentNeedsNextRowID(t *testing.T) {
 	t.Parallel()
