@@ -24,35 +24,35 @@ var algorithms = map[string]bool{"spherical": true, "vincenty": true, "thomas": 
 // geospatial reads a geometry or geography type. Its name spells out what is
 // not the default, so that equal types have equal names. A problem is why the
 // type cannot enter a table; its name is then the text.
-func geospatial(text string) (name string, problem error, ok bool) {
+func geospatial(text string) (name string, ok bool, problem error) {
 	if m := geometryPattern.FindStringSubmatch(text); m != nil {
 		switch {
 		case m[1] != "" && m[2] == "":
-			return text, illegal("Invalid CRS: (empty string)"), true
+			return text, true, illegal("Invalid CRS: (empty string)")
 		case m[1] == "" || strings.EqualFold(m[2], defaultCRS):
-			return "geometry", nil, true
+			return "geometry", true, nil
 		}
-		return "geometry(" + m[2] + ")", nil, true
+		return "geometry(" + m[2] + ")", true, nil
 	}
 	m := geographyPattern.FindStringSubmatch(text)
 	if m == nil {
-		return "", nil, false
+		return "", false, nil
 	}
 	crs, algorithm := m[2], strings.ToLower(m[4])
 	switch {
 	case m[1] != "" && crs == "":
-		return text, illegal("Invalid CRS: (empty string)"), true
+		return text, true, illegal("Invalid CRS: (empty string)")
 	case m[3] != "" && !algorithms[algorithm]:
-		return text, illegal("Invalid edge interpolation algorithm: %s", clip([]byte(m[4]))), true
+		return text, true, illegal("Invalid edge interpolation algorithm: %s", clip([]byte(m[4])))
 	}
 	if crs == "" || strings.EqualFold(crs, defaultCRS) {
 		crs = defaultCRS
 	}
 	switch {
 	case algorithm != "" && algorithm != defaultAlgorithm:
-		return "geography(" + crs + ", " + algorithm + ")", nil, true
+		return "geography(" + crs + ", " + algorithm + ")", true, nil
 	case crs != defaultCRS:
-		return "geography(" + crs + ")", nil, true
+		return "geography(" + crs + ")", true, nil
 	}
-	return "geography", nil, true
+	return "geography", true, nil
 }

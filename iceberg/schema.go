@@ -304,7 +304,7 @@ func primitive(text string) *dataType {
 	if m := fixedPattern.FindStringSubmatch(lower); m != nil {
 		return &dataType{name: "fixed[" + m[1] + "]", known: true}
 	}
-	if name, _, ok := geospatial(text); ok {
+	if name, ok, _ := geospatial(text); ok {
 		return &dataType{name: name, known: true}
 	}
 	return &dataType{name: text}

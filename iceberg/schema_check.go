@@ -86,7 +86,7 @@ func (t *dataType) check() error {
 			return illegal("Invalid fixed length: %s", clip([]byte(m[1])))
 		}
 	case "geometry", "geography":
-		_, problem, _ := geospatial(t.name)
+		_, _, problem := geospatial(t.name)
 		return problem
 	}
 	return nil
