@@ -84,21 +84,10 @@ func (s *Service) createView(ctx context.Context, call Call, c *viewCreation, t 
 	if err := s.putView(ctx, t, store, v, ""); err != nil {
 		return nil, err
 	}
-	record, err := s.record(call, v.id, &catalog.ViewCreated{
+	return s.openView(call, f, v, &catalog.ViewCreated{
 		ViewName: catalog.ViewName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: c.request.Name},
 		ViewUUID: v.id, Location: v.meta.Location(), ViewFile: v.file(), NowMS: now, Request: raw, Claims: v.claims,
-	}, f)
-	if err != nil {
-		return nil, err
-	}
-	t.refuse = refuseView
-	t.commit = s.newCommit(f, s.claim(call, 200, v.id, v.pointer, nil))
-	t.commit.Streams = []eventstore.Stream{
-		{ID: f.Namespace.ID, Mode: eventstore.Held},
-		{ID: v.id, Type: string(catalog.EntityView), Mode: eventstore.Created, NextPointer: v.pointer},
-	}
-	t.commit.Records = []eventstore.Record{record}
-	return v.document(record.ID), nil
+	}, t)
 }
 
 // newView builds the first document; its uuid is the object's id too (design

@@ -17,37 +17,56 @@ import (
 // its locations are free at once; with purge they stay claimed until a job has
 // deleted the files (design 4).
 func (s *Service) DropTable(ctx context.Context, call Call, in DropTable) error {
-	line := lineOf(in.Warehouse, in.Table.Namespace, in.Table.Name)
+	return s.drop(ctx, call, &dropping{
+		warehouse: in.Warehouse, at: in.Table, purge: in.PurgeRequested, force: in.Force,
+		may: func(ctx context.Context, f *projections.Facts, was ids.ID) error {
+			return s.table(ctx, call, f, in.Table, authz.TableDrop, was)
+		},
+	})
+}
+
+// dropping is the drop of a table or view.
+type dropping struct {
+	warehouse    ids.ID
+	at           Identifier
+	purge, force bool
+	// may asks for the right to drop what stands, or with was stood, there, and
+	// that it is there.
+	may func(ctx context.Context, f *projections.Facts, was ids.ID) error
+}
+
+func (s *Service) drop(ctx context.Context, call Call, d *dropping) error {
+	line := lineOf(d.warehouse, d.at.Namespace, d.at.Name)
 	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
 		receipt, err := s.attempt(ctx, []string{line}, func(ctx context.Context, t *try) error {
-			return s.dropTable(ctx, call, &in, t)
+			return s.tryDrop(ctx, call, d, t)
 		})
 		return struct{}{}, len(receipt.Records) > 0, err
 	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
-		_, err := s.droppable(ctx, call, &in, stored.Object)
+		_, err := s.droppable(ctx, d, stored.Object)
 		return struct{}{}, err
 	})
 	return err
 }
 
-func (s *Service) droppable(ctx context.Context, call Call, in *DropTable, was ids.ID) (*projections.Facts, error) {
-	facts, err := s.resolve(ctx, queryOf(in.Warehouse, in.Table))
+func (s *Service) droppable(ctx context.Context, d *dropping, was ids.ID) (*projections.Facts, error) {
+	facts, err := s.resolve(ctx, queryOf(d.warehouse, d.at))
 	if err != nil {
 		return nil, err
 	}
 	f := &facts[0]
-	return f, s.table(ctx, call, f, in.Table, authz.TableDrop, was)
+	return f, d.may(ctx, f, was)
 }
 
-func (s *Service) dropTable(ctx context.Context, call Call, in *DropTable, t *try) error {
-	f, err := s.droppable(ctx, call, in, ids.Nil)
+func (s *Service) tryDrop(ctx context.Context, call Call, d *dropping, t *try) error {
+	f, err := s.droppable(ctx, d, ids.Nil)
 	if err != nil {
 		return err
 	}
-	if f.Table.Protected && !in.Force {
-		return tabularProtected(in.Table)
+	if f.Table.Protected && !d.force {
+		return tabularProtected(d.at)
 	}
-	record, stream, err := s.endingOf(ctx, call, f, in.PurgeRequested)
+	record, stream, err := s.endingOf(ctx, call, f, d.purge)
 	if err != nil {
 		return err
 	}

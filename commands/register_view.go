@@ -73,21 +73,10 @@ func (s *Service) registerView(ctx context.Context, call Call, in *RegisterView,
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.record(call, v.id, &catalog.ViewRegistered{
+	return s.openView(call, f, v, &catalog.ViewRegistered{
 		ViewName: catalog.ViewName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: in.Name},
 		ViewUUID: uuid, Location: v.meta.Location(), ViewFile: v.file(), Claims: v.claims,
-	}, f)
-	if err != nil {
-		return nil, err
-	}
-	t.refuse = refuseView
-	t.commit = s.newCommit(f, s.claim(call, 200, v.id, v.pointer, nil))
-	t.commit.Streams = []eventstore.Stream{
-		{ID: f.Namespace.ID, Mode: eventstore.Held},
-		{ID: v.id, Type: string(catalog.EntityView), Mode: eventstore.Created, NextPointer: v.pointer},
-	}
-	t.commit.Records = []eventstore.Record{record}
-	return v.document(record.ID), nil
+	}, t)
 }
 
 // unreadable gives the failure to read a metadata file that a client named its

@@ -27,7 +27,7 @@ func TestRename(t *testing.T) {
 	k.Table("a", "taken")
 	wantError(t, rename(k, kit.At("a", "no"), kit.At("a", "u")), catalog.NoSuchTable, "Table does not exist: a.no")
 	wantError(t, rename(k, kit.At("a", "t"), kit.At("non_existing", "u")), catalog.NoSuchNamespace, "Namespace does not exist: non_existing")
-	wantError(t, rename(k, kit.At("a", "t"), kit.At("a", "TAKEN")), catalog.AlreadyExists, "Table already exists: a.TAKEN")
+	wantError(t, rename(k, kit.At("a", "t"), kit.At("a", "TAKEN")), catalog.AlreadyExists, "Cannot rename a.t to a.TAKEN. Table already exists")
 	wantError(t, rename(k, kit.At("a", "t"), kit.At("a", "")), catalog.BadRequest, "")
 	events := len(k.Events())
 	if err := rename(k, kit.At("a", "T"), kit.At("a", "t")); err != nil || len(k.Events()) != events {
@@ -70,11 +70,11 @@ func TestRenamesOntoOneNameRace(t *testing.T) {
 	}
 	wg.Wait()
 	won := 0
-	for _, err := range errs {
+	for i, err := range errs {
 		if err == nil {
 			won++
 		} else {
-			wantError(t, err, catalog.AlreadyExists, "Table already exists: db.goal")
+			wantError(t, err, catalog.AlreadyExists, fmt.Sprintf("Cannot rename db.t%d to db.goal. Table already exists", i))
 		}
 	}
 	if won != 1 {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
-	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 )
@@ -17,74 +16,16 @@ func (s *Service) RenameView(ctx context.Context, call Call, in RenameView) erro
 	if err := catalog.ValidateName("view", in.Destination.Name); err != nil {
 		return err
 	}
-	lines := []string{
-		lineOf(in.Warehouse, in.Source.Namespace, in.Source.Name),
-		lineOf(in.Warehouse, in.Destination.Namespace, in.Destination.Name),
-	}
-	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
-		var mark ids.ID
-		receipt, err := s.attempt(ctx, lines, func(ctx context.Context, t *try) error {
-			mark, err = s.renameView(ctx, call, &in, t)
-			return err
-		})
-		for _, r := range receipt.Records {
-			if doc := s.deps.Documents.Get("", r.Stream, mark); doc != nil {
-				s.deps.Documents.Keep(lines[1], doc.At(r.ID))
-			}
-		}
-		return struct{}{}, len(receipt.Records) > 0, err
-	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
-		_, _, err := s.viewEnds(ctx, call, &in, stored.Object)
-		return struct{}{}, err
+	return s.rename(ctx, call, &renaming{
+		warehouse: in.Warehouse, source: in.Source, destination: in.Destination,
+		mayMove: func(ctx context.Context, f *projections.Facts, was ids.ID) error {
+			return s.view(ctx, call, f, in.Source, authz.ViewRename, was)
+		},
+		mayAdd: func(ctx context.Context, f *projections.Facts) error {
+			return s.mayCreateViewIn(ctx, call, f, in.Destination.Namespace)
+		},
+		event: func(uuid ids.ID, from, to catalog.ViewName) catalog.Event {
+			return &catalog.ViewRenamed{ViewUUID: uuid, From: from, To: to}
+		},
 	})
-	return err
-}
-
-// viewEnds resolves source and destination, and asks for the rights on both.
-func (s *Service) viewEnds(ctx context.Context, call Call, in *RenameView, was ids.ID) (from, to *projections.Facts, err error) {
-	facts, err := s.resolve(ctx, queryOf(in.Warehouse, in.Source), queryOf(in.Warehouse, in.Destination))
-	if err != nil {
-		return nil, nil, err
-	}
-	from, to = &facts[0], &facts[1]
-	if err := s.view(ctx, call, from, in.Source, authz.ViewRename, was); err != nil {
-		return nil, nil, err
-	}
-	if err := s.mayCreateViewIn(ctx, call, to, in.Destination.Namespace); err != nil {
-		return nil, nil, err
-	}
-	return from, to, nil
-}
-
-// renameView returns the mark that the view had before.
-func (s *Service) renameView(ctx context.Context, call Call, in *RenameView, t *try) (ids.ID, error) {
-	from, to, err := s.viewEnds(ctx, call, in, ids.Nil)
-	if err != nil {
-		return ids.Nil, err
-	}
-	// The same view under another spelling of its own name may change its case.
-	if to.Table.Exists && to.Table.ID != from.Table.ID {
-		return ids.Nil, renameClash(in.Source, in.Destination, to.Table.Kind)
-	}
-	if to.Table.Exists && to.Table.Name == in.Destination.Name {
-		return ids.Nil, nil // it has that name already
-	}
-	uuid, err := ids.Parse(from.Table.TableUUID)
-	if err != nil {
-		return ids.Nil, err
-	}
-	record, err := s.record(call, from.Table.ID, &catalog.ViewRenamed{
-		ViewUUID: uuid, From: nameOf(from),
-		To: catalog.ViewName{NamespaceID: to.Namespace.ID, Namespace: to.Namespace.Levels, Name: in.Destination.Name},
-	}, from)
-	if err != nil {
-		return ids.Nil, err
-	}
-	t.commit = s.newCommit(from, s.claim(call, 204, from.Table.ID, "", nil))
-	t.commit.Streams = []eventstore.Stream{
-		{ID: from.Table.ID, Mode: eventstore.Advanced, Version: from.Table.Version, Pointer: from.Table.Pointer, NextPointer: from.Table.Pointer},
-		{ID: to.Namespace.ID, Mode: eventstore.Held},
-	}
-	t.commit.Records = []eventstore.Record{record}
-	return from.Table.Mark, nil
 }

@@ -41,16 +41,6 @@ func viewNameTaken(kind string, v Identifier) error {
 	return &catalog.Error{Kind: catalog.AlreadyExists, Message: "View already exists: " + dotted(v.Namespace, v.Name)}
 }
 
-// renameClash says what stands at the name that a table or view is to have.
-func renameClash(from, to Identifier, kind string) error {
-	what := "Table"
-	if kind == string(catalog.EntityView) {
-		what = "View"
-	}
-	return &catalog.Error{Kind: catalog.AlreadyExists, Message: "Cannot rename " + dotted(from.Namespace, from.Name) + " to " +
-		dotted(to.Namespace, to.Name) + ". " + what + " already exists"}
-}
-
 // refuseView words the constraints that a new state of a view can meet. A name
 // that was taken meanwhile has the command decided anew, which words it.
 func refuseView(e *eventstore.ConstraintError) error {
@@ -110,6 +100,22 @@ func (s *Service) putView(ctx context.Context, t *try, store storage.Store, v *v
 	}
 	file, _ := iceberg.EncodeViewFile(v.meta)
 	return t.put(ctx, scope(store, v.claims), v.pointer, file)
+}
+
+// openView makes the commit by which a new view begins with a state.
+func (s *Service) openView(call Call, f *projections.Facts, v *viewState, event catalog.Event, t *try) (*documents.Document, error) {
+	record, err := s.record(call, v.id, event, f)
+	if err != nil {
+		return nil, err
+	}
+	t.refuse = refuseView
+	t.commit = s.newCommit(f, s.claim(call, 200, v.id, v.pointer, nil))
+	t.commit.Streams = []eventstore.Stream{
+		{ID: f.Namespace.ID, Mode: eventstore.Held},
+		{ID: v.id, Type: string(catalog.EntityView), Mode: eventstore.Created, NextPointer: v.pointer},
+	}
+	t.commit.Records = []eventstore.Record{record}
+	return v.document(record.ID), nil
 }
 
 // viewAnswer is what the client gets for a state.

@@ -177,9 +177,15 @@ func (b *builder) loadSchemas() error {
 	if b.schemas.loaded {
 		return nil
 	}
-	for _, it := range b.base.schemas {
-		raw := it.at.of(b.base.doc)
-		if b.base.schemasIncomplete {
+	return loadSchemas(&b.schemas, b.base.schemas, b.base.doc, b.base.schemasIncomplete)
+}
+
+// loadSchemas decodes the schemas of a document; incomplete says that one of
+// them lacks its id.
+func loadSchemas(list *parts[*schema], items []item, doc []byte, incomplete bool) error {
+	for _, it := range items {
+		raw := it.at.of(doc)
+		if incomplete {
 			raw = withSchemaID(raw, it.id)
 		}
 		s, err := parseSchema(raw)
@@ -187,9 +193,9 @@ func (b *builder) loadSchemas() error {
 			return within("schema "+itoa(it.id), err)
 		}
 		s.id = it.id
-		b.schemas.items = append(b.schemas.items, s)
+		list.items = append(list.items, s)
 	}
-	b.schemas.loaded = true
+	list.loaded = true
 	return nil
 }
 

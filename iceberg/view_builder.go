@@ -60,20 +60,7 @@ func (b *viewBuilder) loadSchemas() error {
 	if b.schemas.loaded {
 		return nil
 	}
-	for _, it := range b.base.schemas {
-		raw := it.at.of(b.base.doc)
-		if b.base.schemasIncomplete {
-			raw = withSchemaID(raw, it.id)
-		}
-		s, err := parseSchema(raw)
-		if err != nil {
-			return within("schema "+itoa(it.id), err)
-		}
-		s.id = it.id
-		b.schemas.items = append(b.schemas.items, s)
-	}
-	b.schemas.loaded = true
-	return nil
+	return loadSchemas(&b.schemas, b.base.schemas, b.base.doc, b.base.schemasIncomplete)
 }
 
 func (b *viewBuilder) loadVersions() error {

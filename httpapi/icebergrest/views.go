@@ -39,6 +39,16 @@ func viewOf(r *http.Request) (ids.ID, commands.Identifier, error) {
 	return warehouse, commands.Identifier{Namespace: levels, Name: name}, err
 }
 
+// namespaceOf reads the warehouse and the namespace of a route.
+func namespaceOf(r *http.Request) (ids.ID, []string, error) {
+	warehouse, err := wire.Warehouse(r)
+	if err != nil {
+		return ids.Nil, nil, err
+	}
+	levels, err := wire.Namespace(r)
+	return warehouse, levels, err
+}
+
 // loadView is GET …/views/{view}: the stored document in the middle of
 // LoadViewResult. The specification has no entity tags for views. Through which
 // views this one is read (referenced-by) makes no difference here.
@@ -97,11 +107,7 @@ func (a *API) viewExists(w http.ResponseWriter, r *http.Request) error {
 
 // listViews is GET …/views.
 func (a *API) listViews(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -123,11 +129,7 @@ func (a *API) listViews(w http.ResponseWriter, r *http.Request) error {
 
 // createView is POST …/views.
 func (a *API) createView(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -199,11 +201,7 @@ func (a *API) dropView(w http.ResponseWriter, r *http.Request) error {
 
 // registerView is POST …/register-view.
 func (a *API) registerView(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
