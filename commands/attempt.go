@@ -58,12 +58,12 @@ func (t *try) put(ctx context.Context, objects storage.Objects, location string,
 //
 // Law 3 lives here: files are deleted only when the log has proved that the
 // commit did not and cannot happen.
-func (s *Service) attempt(ctx context.Context, keys []string, decide func(context.Context, *try) error) (eventstore.Receipt, error) {
+func (s *Service) attempt(ctx context.Context, keys []string, decide func(context.Context, *try) error) (_ eventstore.Receipt, failed error) {
 	leave, err := s.queue.enter(ctx, keys...)
 	if err != nil {
 		return eventstore.Receipt{}, unavailable(err, "The request ended while it waited for its turn")
 	}
-	defer leave()
+	defer func() { leave(isStale(failed)) }()
 	for n := 1; ; n++ {
 		t := &try{}
 		var again bool
@@ -78,11 +78,11 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 		case t.commit == nil:
 			return eventstore.Receipt{}, nil
 		default:
-			receipt, failed := s.deps.Log.Append(ctx, t.commit)
-			if failed == nil {
+			receipt, cause := s.deps.Log.Append(ctx, t.commit)
+			if cause == nil {
 				return receipt, nil
 			}
-			again, err = s.lost(ctx, t, failed)
+			again, err = s.lost(ctx, t, cause)
 		}
 		if !again || n == maxTries {
 			return eventstore.Receipt{}, err
@@ -98,6 +98,12 @@ func (s *Service) attempt(ctx context.Context, keys []string, decide func(contex
 // errMoved ends a try whose facts were overtaken before it could decide on
 // them: it starts anew, and nothing was appended.
 var errMoved = errors.New("the object was changed while it was read")
+
+// isStale reports a refusal after which a client loads and comes again.
+func isStale(err error) bool {
+	var refusal *catalog.Error
+	return errors.As(err, &refusal) && refusal.Kind == catalog.CommitFailed
+}
 
 func lostRace(cause error) error {
 	return &catalog.Error{Kind: catalog.CommitFailed, Message: "Commit failed: the object was changed concurrently, please retry", Cause: cause}

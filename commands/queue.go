@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // queue lines up the writers of one object inside this process, in front of
@@ -11,69 +12,168 @@ import (
 // while they wait for one row lock, and write a file each that nobody reads.
 // Between processes the guard alone decides.
 //
-// Waiters of one key are served first come, first served: the runtime keeps
-// blocked senders of a channel in that order.
+// Writers of one key are served first come, first served, but for one
+// courtesy. Everybody in the line of a hot table has a base that the writer
+// before him made stale, is refused for it (409), loads, and comes back, behind
+// all others, who by then are stale again: with n writers one request in n
+// gets through, and the others work for nothing. So after a refusal the line
+// stands still for a moment, and whoever comes meanwhile, most likely the one
+// who was refused, goes first. Refusals then leave in single file, each of
+// them gets its chance on a fresh base, and the table moves as fast as for one
+// writer. The moment is as long as such returns have taken lately, and never
+// longer than maxPatience; a line whose clients don't come back loses it.
 type queue struct {
 	mu    sync.Mutex
 	lanes map[string]*lane
 }
 
+const (
+	// firstPatience is how long a line waits for its first returning writer.
+	firstPatience = 10 * time.Millisecond
+	// minPatience and maxPatience bound what it learns.
+	minPatience = 2 * time.Millisecond
+	maxPatience = 50 * time.Millisecond
+	// A line waits several times as long as returns take on average.
+	patienceFactor = 4
+	// After so many returns that did not come it waits at one refusal in
+	// patienceProbe, to see whether they come again.
+	maxMissed     = 2
+	patienceProbe = 16
+)
+
+// lane is the line of one key. Everything in it is guarded by queue.mu.
 type lane struct {
-	turn  chan struct{} // holds one element while somebody has the turn
-	users int           // holder and waiters; the lane is forgotten at 0
+	held    bool // somebody has the turn
+	waiting []*waiter
+
+	saved    *time.Timer // not nil: the turn is saved for whoever comes next
+	since    time.Time   // when that began
+	patience time.Duration
+	missed   int // returns in a row that did not come
+	refusals int
 }
+
+type waiter struct{ turn chan struct{} }
 
 func newQueue() *queue { return &queue{lanes: map[string]*lane{}} }
 
 // enter waits for the turn on all keys, taken in one order so that two writers
 // of the same objects never wait for each other in a circle. It returns the
-// context's error if that ends first; otherwise leave must be called.
-func (q *queue) enter(ctx context.Context, keys ...string) (leave func(), err error) {
+// context's error if that ends first; otherwise leave must be called, and told
+// whether the writer was refused because its base was stale.
+func (q *queue) enter(ctx context.Context, keys ...string) (leave func(refused bool), err error) {
 	keys = slices.Clone(keys)
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	held := 0
-	leave = func() {
+	leave = func(refused bool) {
 		for _, key := range keys[:held] {
-			q.release(key, true)
+			q.release(key, refused)
 		}
 	}
 	for _, key := range keys {
-		l := q.join(key)
-		select {
-		case l.turn <- struct{}{}:
-			held++
-		case <-ctx.Done():
-			q.release(key, false)
-			leave()
-			return nil, ctx.Err()
+		if err := q.take(ctx, key); err != nil {
+			leave(false)
+			return nil, err
 		}
+		held++
 	}
 	return leave, nil
 }
 
-func (q *queue) join(key string) *lane {
+// take waits for the turn on one key.
+func (q *queue) take(ctx context.Context, key string) error {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	l := q.lanes[key]
 	if l == nil {
-		l = &lane{turn: make(chan struct{}, 1)}
+		l = &lane{patience: firstPatience}
 		q.lanes[key] = l
 	}
-	l.users++
-	return l
+	if l.saved != nil {
+		l.returned()
+	}
+	if !l.held {
+		l.held = true
+		q.mu.Unlock()
+		return nil
+	}
+	w := &waiter{turn: make(chan struct{})}
+	l.waiting = append(l.waiting, w)
+	q.mu.Unlock()
+	select {
+	case <-w.turn:
+		return nil
+	case <-ctx.Done():
+		q.giveUp(key, w)
+		return ctx.Err()
+	}
 }
 
-func (q *queue) release(key string, holder bool) {
+// returned ends a saved turn, for somebody is here to take it, and learns how
+// long it took.
+func (l *lane) returned() {
+	l.saved.Stop()
+	took := time.Since(l.since)
+	l.saved, l.held, l.missed = nil, false, 0
+	l.patience = min(max((3*l.patience+patienceFactor*took)/4, minPatience), maxPatience)
+}
+
+// giveUp takes a waiter out, or passes on the turn that it was just given.
+func (q *queue) giveUp(key string, w *waiter) {
+	q.mu.Lock()
+	l := q.lanes[key]
+	if i := slices.Index(l.waiting, w); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+		q.mu.Unlock()
+		return
+	}
+	q.mu.Unlock()
+	q.release(key, false)
+}
+
+// release gives the turn to the next in line, or saves it for a moment for a
+// writer that was refused and will be back.
+func (q *queue) release(key string, refused bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[key]
-	if holder {
-		<-l.turn
+	if refused && len(l.waiting) > 0 {
+		l.refusals++
+		if l.missed < maxMissed || l.refusals%patienceProbe == 0 {
+			l.since = time.Now()
+			var timer *time.Timer
+			timer = time.AfterFunc(l.patience, func() { q.missed(key, timer) })
+			l.saved = timer
+			return
+		}
 	}
-	if l.users--; l.users == 0 {
+	q.next(key, l)
+}
+
+// missed ends a saved turn that nobody came for.
+func (q *queue) missed(key string, timer *time.Timer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := q.lanes[key]
+	if l == nil || l.saved != timer {
+		return // somebody came after all
+	}
+	l.saved = nil
+	l.missed++
+	l.patience = min(2*l.patience, maxPatience)
+	q.next(key, l)
+}
+
+// next gives the turn to the first in line, and forgets a lane that nobody
+// uses. The mutex is held.
+func (q *queue) next(key string, l *lane) {
+	if len(l.waiting) == 0 {
 		delete(q.lanes, key)
+		return
 	}
+	w := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	close(w.turn)
 }
 
 // size returns the number of keys that somebody holds or waits for.

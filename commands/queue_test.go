@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestQueueServesInOrderOfArrival(t *testing.T) {
@@ -29,11 +30,11 @@ func TestQueueServesInOrderOfArrival(t *testing.T) {
 				mu.Lock()
 				served = append(served, i)
 				mu.Unlock()
-				leave()
+				leave(false)
 			}()
 			synctest.Wait() // the next one comes when this one stands in line
 		}
-		leave()
+		leave(false)
 		synctest.Wait()
 		if !slices.IsSorted(served) || len(served) != 20 {
 			t.Errorf("served in the order %v", served)
@@ -55,8 +56,8 @@ func TestQueueKeepsObjectsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaveB()
-	leaveA()
+	leaveB(false)
+	leaveA(false)
 }
 
 func TestQueueGivesUpWithItsContext(t *testing.T) {
@@ -83,8 +84,8 @@ func TestQueueGivesUpWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		leaveA()
-		leave()
+		leaveA(false)
+		leave(false)
 		if n := q.size(); n != 0 {
 			t.Errorf("%d keys are still remembered", n)
 		}
@@ -107,9 +108,155 @@ func TestQueueTakesSeveralKeysWithoutDeadlock(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				leave()
+				leave(false)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// arrive has a goroutine enter "a" and report; it leaves when told, refused or
+// not.
+type arrival struct {
+	in    bool
+	leave chan bool
+}
+
+func arrive(t *testing.T, q *queue) *arrival {
+	t.Helper()
+	a := &arrival{leave: make(chan bool)}
+	go func() {
+		leave, err := q.enter(t.Context(), "a")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		a.in = true
+		leave(<-a.leave)
+	}()
+	synctest.Wait()
+	return a
+}
+
+func (a *arrival) leaves(refused bool) {
+	a.leave <- refused
+	synctest.Wait()
+}
+
+// A hot table: whoever was refused comes back before the others, who are as
+// stale as he was.
+func TestQueueSavesTheTurnForWhoWasRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		winner := arrive(t, q)
+		one, two := arrive(t, q), arrive(t, q)
+		winner.leaves(false)
+		if !one.in || two.in {
+			t.Fatal("the first in line is not served")
+		}
+		one.leaves(true)
+		if two.in {
+			t.Fatal("the next was served before the refused one could come back")
+		}
+		time.Sleep(3 * time.Millisecond)
+		back := arrive(t, q)
+		if !back.in || two.in {
+			t.Fatal("the refused writer does not go first")
+		}
+		other := arrive(t, q)
+		back.leaves(false)
+		if !two.in || other.in {
+			t.Fatal("the line does not go on in its order")
+		}
+		two.leaves(false)
+		other.leaves(false)
+		if n := q.size(); n != 0 {
+			t.Errorf("%d keys are still remembered", n)
+		}
+	})
+}
+
+// A client that does not come back costs the line a moment, and clients that
+// never do cost it nothing for long.
+func TestQueueLosesPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		const writers = 60
+		first := arrive(t, q)
+		var line []*arrival
+		for range writers {
+			line = append(line, arrive(t, q))
+		}
+		began := time.Now()
+		first.leaves(false)
+		for i, a := range line {
+			for !a.in {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			if i > 0 && line[i-1].in && time.Since(began) > time.Second {
+				t.Fatalf("writer %d waits for %v", i, time.Since(began))
+			}
+			a.leaves(true)
+		}
+		if waited := time.Since(began); waited > 300*time.Millisecond || waited < firstPatience {
+			t.Errorf("%d refused writers that did not come back cost %v", writers, waited)
+		}
+		if n := q.size(); n != 0 {
+			t.Errorf("%d keys are still remembered", n)
+		}
+	})
+}
+
+// The moment fits what returns have taken.
+func TestQueueLearnsHowLongReturnsTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		holder := arrive(t, q)
+		waiting := arrive(t, q) // somebody to be polite before
+		for range 20 {
+			holder.leaves(true)
+			time.Sleep(200 * time.Microsecond)
+			if holder = arrive(t, q); !holder.in {
+				t.Fatal("came too late")
+			}
+		}
+		q.mu.Lock()
+		patience := q.lanes["a"].patience
+		q.mu.Unlock()
+		if patience > 2*minPatience {
+			t.Errorf("the line waits %v for returns of 0.2 ms", patience)
+		}
+		holder.leaves(false)
+		waiting.leaves(false)
+	})
+}
+
+// A saved turn is nobody's: who gives up in line leaves nothing behind.
+func TestQueueGivesUpWhileTheTurnIsSaved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		holder := arrive(t, q)
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := q.enter(ctx, "a")
+			failed <- err
+		}()
+		synctest.Wait()
+		holder.leaves(true)
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Fatalf("error %v", err)
+		}
+		time.Sleep(maxPatience)
+		synctest.Wait()
+		if n := q.size(); n != 0 {
+			t.Errorf("%d keys are still remembered", n)
+		}
+	})
 }
