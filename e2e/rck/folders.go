@@ -49,7 +49,7 @@ func claimFolder(path string) error {
 		if err != nil {
 			return fmt.Errorf("%s is in the way: the kit keeps its tables there; move it away", path)
 		}
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 0 && syscall.Kill(pid, 0) == nil {
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && alive(pid) {
 			return fmt.Errorf("%s belongs to a run that is going on (process %d)", path, pid)
 		}
 		if err := os.RemoveAll(path); err != nil {
@@ -62,6 +62,16 @@ func claimFolder(path string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(path, marker), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644)
+}
+
+// alive reports whether a process with this id runs, be it somebody else's.
+func alive(pid int) bool {
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	err = process.Signal(syscall.Signal(0))
+	return err == nil || errors.Is(err, fs.ErrPermission)
 }
 
 // hold reports whether a location lies in one of the folders.
