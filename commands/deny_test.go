@@ -45,6 +45,14 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, err := k.Commands.SetProtection(ctx, call(), commands.SetProtection{Warehouse: k.Warehouse, Kind: catalog.EntityTable, Object: table, Protected: true})
 			return err
 		},
+		"search": func() error {
+			_, err := k.Queries.SearchTabulars(ctx, actor, k.Warehouse, "t")
+			return err
+		},
+		"warehouse statistics": func() error {
+			_, _, err := k.Queries.WarehouseStatistics(ctx, actor, k.Warehouse, queries.Page{})
+			return err
+		},
 		"get protection": func() error {
 			_, err := k.Queries.GetProtection(ctx, actor, k.Warehouse, catalog.EntityTable, table)
 			return err

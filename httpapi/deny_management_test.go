@@ -47,6 +47,8 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":60}}`},
 	{"POST /v1/warehouse/{warehouse_id}/format-version-policy", "/v1/warehouse/{w}/format-version-policy", `{"allowed-format-versions":[2]}`},
 	{"POST /v1/warehouse/{warehouse_id}/protection", "/v1/warehouse/{w}/protection", `{"protected":true}`},
+	{"POST /v1/warehouse/{warehouse_id}/search-tabular", "/v1/warehouse/{w}/search-tabular", `{"search":"t"}`},
+	{"GET /v1/warehouse/{warehouse_id}/statistics", "/v1/warehouse/{w}/statistics", ""},
 	{"GET /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", ""},
 	{"POST /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", `{"protected":true}`},
 	{"GET /v1/warehouse/{warehouse_id}/table/{table_id}/protection", "/v1/warehouse/{w}/table/{t}/protection", ""},

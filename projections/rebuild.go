@@ -61,6 +61,10 @@ func Compare(ctx context.Context, c CheckConfig) (Report, error) {
 // compareAll replays and compares.
 func compareAll(ctx context.Context, c CheckConfig, r *replayer, tables []*table) (Report, error) {
 	var report Report
+	var err error
+	if r.follow, err = newFollowedCheck(ctx, c.Pool); err != nil {
+		return report, err
+	}
 	if err := r.catchUp(ctx, nil, 0); err != nil {
 		return report, err
 	}
@@ -68,9 +72,14 @@ func compareAll(ctx context.Context, c CheckConfig, r *replayer, tables []*table
 		return report, err
 	}
 	compared := comparer{replay: r, report: &report, limit: c.MaxFindings, pageSize: c.PageSize}
-	err := compared.compare(ctx, tables)
+	err = compared.compare(ctx, tables)
 	report.Position = r.position
-	return report, err
+	if err != nil {
+		return report, err
+	}
+	check := r.follow
+	r.follow = nil // what comes now is behind its cursor
+	return report, check.report(ctx, &report, c.MaxFindings, c.PageSize)
 }
 
 // RebuildConfig is what [Rebuild] works with.
@@ -101,7 +110,8 @@ var grantsSQL string
 // Rebuild makes the read models anew from the log, in a second schema, compares
 // them with the live ones, and puts them in their place. The report says what
 // was different and is now mended. Guards are compared and not replaced: they
-// are what commits stand on, and a guard that differs wants a human.
+// are what commits stand on, and a guard that differs wants a human. What follows
+// the log is emptied and made anew at the end: until then a search finds less.
 //
 // The server may go on meanwhile. At the end all read models are locked for as
 // long as the events of the last moment take; commits wait so long.
@@ -125,7 +135,14 @@ func Rebuild(ctx context.Context, c RebuildConfig) (Report, error) {
 	}
 	err = replace(ctx, r, own)
 	report.Position = r.position
-	return report, err
+	if err != nil {
+		return report, err
+	}
+	follower := NewFollower(c.Owner, c.Log)
+	if err := follower.Reset(ctx); err != nil {
+		return report, err
+	}
+	return report, follower.CatchUp(ctx)
 }
 
 // replace swaps the tables when few events are left to replay.

@@ -50,6 +50,7 @@ type replayer struct {
 	log       EventLog
 	shadow    *shadow
 	documents bool // also the table of documents
+	follow    *followedCheck
 	guards    bool // also es.stream
 	pageSize  int
 	position  int64
@@ -64,13 +65,16 @@ func (r *replayer) changesOf(e *eventstore.Entry, p *page) error {
 		return &ErasedError{e.Position, e.ID}
 	}
 	var event catalog.Event
+	var changes []change
+	if r.follow != nil {
+		defer func() { r.follow.fold(e, changes) }()
+	}
 	if catalog.EntityOf(e.Type) != catalog.EntityLog { // the log's own events move their guard only
 		var err error
 		if event, err = catalog.Decode(e.Type, e.DataSchema, e.Data); err != nil {
 			return err
 		}
-		changes, err := derive(&e.Record, event)
-		if err != nil {
+		if changes, err = derive(&e.Record, event); err != nil {
 			return err
 		}
 		for i := range changes {

@@ -54,6 +54,8 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/delete-profile", Operation: "updateWarehouseDeleteProfile", Handle: a.updateDeleteProfile},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/format-version-policy", Operation: "updateWarehouseFormatVersionPolicy", Handle: a.updateFormatVersions},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/search-tabular", Operation: "searchTabular", Handle: a.searchTabular},
+		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/statistics", Operation: "getWarehouseStatistics", Handle: a.warehouseStatistics},
 	}, a.protectionRoutes()...)
 }
 

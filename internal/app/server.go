@@ -190,6 +190,7 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 	group.Go(func() error { return s.store.Sequencer().Run(beside) })
 	group.Go(func() error { return s.store.Listen(beside) })
 	group.Go(func() error { return s.checkpoint(beside) })
+	group.Go(func() error { return s.follow(beside) })
 	group.Go(func() error { return s.tidy(beside, clock.System{}) })
 
 	served := make(chan error, 1)

@@ -30,11 +30,11 @@ INSERT INTO ops.cursor (reader, position) VALUES ('read-models', 0);
 -- The trigrams of the dotted path of each table and view. Names are not
 -- repeated here: a search reads those that stand now.
 CREATE TABLE rm.tabular_search (
-    warehouse_id uuid              NOT NULL,
-    branch_id    uuid              NOT NULL,
-    tabular_id   uuid              NOT NULL,
-    trigrams     text[] COLLATE "C" NOT NULL,
-    position     bigint            NOT NULL, -- of the event that had it read last
+    warehouse_id   uuid               NOT NULL,
+    branch_id      uuid               NOT NULL,
+    tabular_id     uuid               NOT NULL,
+    trigrams       text[] COLLATE "C" NOT NULL,
+    stream_version bigint             NOT NULL, -- of the row that has the name
     CONSTRAINT tabular_search_pkey PRIMARY KEY (tabular_id, warehouse_id, branch_id) -- see the note on keys in 0003
 );
 CREATE INDEX tabular_search_trigrams ON rm.tabular_search USING gin (trigrams);
