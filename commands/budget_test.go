@@ -83,6 +83,18 @@ func TestRoundTrips(t *testing.T) {
 		{"drop table, with its claims", 3, func() error {
 			return drop(k, kit.At("db", fmt.Sprint("r", n)))
 		}},
+		{"create view", 2, func() error { return second(createView(k, "db", fmt.Sprint("v", n), "")) }},
+		{"load view", 1, func() error { return second(loadView(k, kit.At("db", fmt.Sprint("v", n)))) }},
+		{"replace view", 2, func() error {
+			return second(commitView(k, kit.At("db", fmt.Sprint("v", n)), "", replaceBy(viewVersion(2, "spark", "select 2"))))
+		}},
+		{"replace view by itself", 1, func() error {
+			return second(commitView(k, kit.At("db", fmt.Sprint("v", n)), "", replaceBy(viewVersion(2, "spark", "select 2"))))
+		}},
+		{"rename view", 2, func() error {
+			return renameView(k, kit.At("db", fmt.Sprint("v", n)), kit.At("db", fmt.Sprint("w", n)))
+		}},
+		{"drop view, with its claims", 3, func() error { return dropView(k, kit.At("db", fmt.Sprint("w", n))) }},
 		{"create namespace", 2, func() error { return createNamespace(k, nil, fmt.Sprint("n", n)) }},
 		{"drop namespace", 2, func() error { return dropNamespace(k, fmt.Sprint("n", n)) }},
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"strings"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/authz/subject"
@@ -95,11 +96,18 @@ func (s *Service) putView(ctx context.Context, t *try, store storage.Store, v *v
 		return fromStorage(ctx, err)
 	}
 	v.pointer = l.String()
-	if _, named := metadataPath(v.meta); named {
+	if _, named := metadataPath(v.meta); named && sameScheme(l) && len(l.Spelling()) <= storage.MaxLocation {
 		v.pointer = l.Spelling()
 	}
 	file, _ := iceberg.EncodeViewFile(v.meta)
 	return t.put(ctx, scope(store, v.claims), v.pointer, file)
+}
+
+// sameScheme reports whether a location was spelled with the scheme that its
+// canonical form has: file:/x is, /x is not.
+func sameScheme(l storage.Location) bool {
+	scheme, _, _ := strings.Cut(l.String(), ":")
+	return strings.HasPrefix(l.Spelling(), scheme+":")
 }
 
 // openView makes the commit by which a new view begins with a state.

@@ -408,3 +408,47 @@ func TestViewCommandsAskForTheirRights(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a client sends, the answer is success or the client's fault, and
+// what was accepted can be loaded.
+func TestOddViewsAreTheClientsFaultOrFine(t *testing.T) {
+	t.Parallel()
+	k := kit.New(t, kit.Setup{})
+	k.Namespace("db")
+	good := viewVersion(1, "spark", "select 1")
+	root := "file://" + k.Root
+	odd := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	n := 0
+	for _, c := range []struct{ version, more string }{
+		{odd(`"version-id":1`, `"version-id":-1`), ""}, {odd(`"version-id":1`, `"version-id":2147483647`), ""}, {odd(`"version-id":1`, `"version-id":2147483648`), ""},
+		{odd(`"version-id":1`, `"version-id":1.0`), ""}, {odd(`"version-id":1`, `"version-id":1,"version-id":2`), ""}, {odd(`"schema-id":0`, `"schema-id":-1`), ""},
+		{odd(`1772366400000`, `-9223372036854775808`), ""}, {odd(`1772366400000`, `9223372036854775808`), ""}, {odd(`"spark"`, `""`), ""}, {odd(`"spark"`, `"`+strings.Repeat("d", 1<<20)+`"`), ""},
+		{odd(`"select 1"`, `"\u0000"`), ""}, {odd(`"select 1"`, `"`+strings.Repeat("s", 1<<20)+`"`), ""}, {odd(`"select 1"`, `"\ud800"`), ""}, {odd(`["db"]`, `[]`), ""}, {odd(`["db"]`, `[1]`), ""},
+		{odd(`["db"]`, `["a","\u001f",""]`), ""}, {odd(`{"engine-name":"x"}`, `{"":""}`), ""}, {odd(`{"engine-name":"x"}`, `null`), ""}, {odd(`"summary"`, `"deep":`+strings.Repeat(`[`, 490)+strings.Repeat(`]`, 490)+`,"summary"`), ""},
+		{odd(`"summary"`, `"deep":`+strings.Repeat(`[`, 20_000)+strings.Repeat(`]`, 20_000)+`,"summary"`), ""}, {`null`, ""}, {`[]`, ""}, {`7`, ""},
+		{good, `,"properties":null`}, {good, `,"properties":[]`}, {good, `,"properties":{"a":{}}`}, {good, `,"properties":{"nul\u0000":"x"}`}, {good, `,"location":null`}, {good, `,"location":""`}, {good, `,"location":7`},
+		{good, `,"properties":{"write.metadata.path":""}`}, {good, fmt.Sprintf(`,"properties":{"write.metadata.path":%q}`, k.Root+"/bare")},
+		{good, fmt.Sprintf(`,"properties":{"write.metadata.path":%q}`, "FILE:"+k.Root+"/capitals")},
+		{good, fmt.Sprintf(`,"properties":{"write.metadata.path":%q}`, "file:"+strings.Repeat("/", 6000)+k.Root[1:]+"/slashes")},
+		{good, fmt.Sprintf(`,"location":%q`, root+"/"+strings.Repeat("l", 2000))}, {good, fmt.Sprintf(`,"location":%q`, root+"/"+strings.Repeat("l", 200)+"\x00")},
+	} {
+		n++
+		name := fmt.Sprint("v", n)
+		made, err := k.Commands.CreateView(t.Context(), k.Call(), commands.CreateView{Warehouse: k.Warehouse, Namespace: []string{"db"},
+			Request: fmt.Appendf(nil, `{"name":%q,"schema":%s,"view-version":%s%s}`, name, kit.Schema, c.version, c.more)})
+		if err != nil {
+			switch catalog.KindOf(err) {
+			case catalog.BadRequest, catalog.IllegalArgument, catalog.Validation:
+			default:
+				t.Errorf("%.150s%.100s: %v of kind %d", c.version, c.more, err, catalog.KindOf(err))
+			}
+			continue
+		}
+		if !strings.HasPrefix(made.Pointer, root+"/") {
+			t.Errorf("%.100s: its file is %s", c.more, made.Pointer)
+		}
+		if _, err := loadView(kit.New(t, kit.Setup{Share: k}), kit.At("db", name)); err != nil {
+			t.Errorf("%.150s%.100s: accepted, but %v", c.version, c.more, err)
+		}
+	}
+}
