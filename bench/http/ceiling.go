@@ -57,6 +57,8 @@ func runCeiling(ctx context.Context, listen, databaseURL, folder string, conns i
 	router := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	router.HandleFunc("/select/{id}", c.selectRow).Methods(http.MethodGet)
 	router.HandleFunc("/commit/{id}/{bytes}", c.commit).Methods(http.MethodPost)
+	router.HandleFunc("/commit-many/{first}/{count}/{bytes}", c.commitMany).Methods(http.MethodPost)
+	router.HandleFunc("/read-commit/{id}", c.readCommit).Methods(http.MethodPost)
 	router.HandleFunc("/bytes/{name}", c.writeBytes).Methods(http.MethodGet)
 	router.HandleFunc("/bytes/{name}", c.keepBytes).Methods(http.MethodPut)
 	router.HandleFunc("/not-modified/{id}", c.notModified).Methods(http.MethodGet)
@@ -126,6 +128,64 @@ func (c *ceiling) commit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, err := c.pool.Exec(r.Context(), ceilingCommit, id, pointer, document[:min(len(document), 500)]); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	answer(w, document, "")
+}
+
+const ceilingCommitMany = `
+WITH moved AS (UPDATE bare b SET version = version + 1, pointer = u.pointer FROM unnest($1::int[], $2::text[]) AS u (id, pointer) WHERE b.id = u.id RETURNING b.id, b.version)
+INSERT INTO bare_event SELECT id, version, $3 FROM moved`
+
+// commitMany writes several files one after another and moves their pointers
+// in one statement.
+func (c *ceiling) commitMany(w http.ResponseWriter, r *http.Request) {
+	var numbers [3]int
+	for i, name := range []string{"first", "count", "bytes"} {
+		n, err := strconv.Atoi(mux.Vars(r)[name])
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		numbers[i] = n
+	}
+	first, count, size := numbers[0], numbers[1], numbers[2]
+	document := bytes.Repeat([]byte{'x'}, size)
+	rows, pointers := make([]int, count), make([]string, count)
+	for i := range rows {
+		rows[i] = first + i
+		pointers[i] = filepath.Join(c.folder, strconv.Itoa(rows[i]%256), c.ids.New().String())
+		if err := writeSynced(pointers[i], document); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	if _, err := c.pool.Exec(r.Context(), ceilingCommitMany, rows, pointers, document[:min(size, 500)]); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// readCommit reads the file that the body names and runs the one statement.
+func (c *ceiling) readCommit(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.Atoi(mux.Vars(r)["id"])
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	path, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	document, err := os.ReadFile(string(path))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if _, err := c.pool.Exec(r.Context(), ceilingCommit, id, string(path), document[:min(len(document), 500)]); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

@@ -48,7 +48,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "measurements of each kind; the median counts")
 	flag.IntVar(&o.few, "few", 1_000, "tables of the small warehouse")
 	flag.IntVar(&o.many, "many", 200_000, "tables of the large warehouse")
-	flag.StringVar(&o.sections, "sections", "load,contention,snapshots,scale", "what to measure")
+	flag.StringVar(&o.sections, "sections", "load,protocol,contention,snapshots,scale", "what to measure")
 	flag.Parse()
 	err := run(ctx, o)
 	stop()
@@ -109,7 +109,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	b := &bench{subject: s, ceiling: ceilingAddr, window: o.window, rounds: o.rounds, log: func(format string, args ...any) {
+	b := &bench{subject: s, warehouse: warehouse, ceiling: ceilingAddr, window: o.window, rounds: o.rounds, log: func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, format+"\n", args...)
 	}}
 	report := []string{header(server, o)}
@@ -118,6 +118,7 @@ func run(ctx context.Context, o options) error {
 		measure     func(context.Context) ([]string, error)
 	}{
 		{"load", "### Loads and commits", b.loadsAndCommits},
+		{"protocol", "### The rest of the protocol", b.protocol},
 		{"contention", "### Writers that append to one table", b.contention},
 		{"snapshots", "### Many snapshots in one table (one client, warm)", b.snapshots},
 		{"scale", "### Many tables in one warehouse (8 clients)", func(ctx context.Context) ([]string, error) { return b.scale(ctx, o.few, o.many) }},

@@ -18,6 +18,8 @@ import (
 type bench struct {
 	subject *subject
 	ceiling string // host:port
+	// warehouse is the folder of the subject's warehouse.
+	warehouse string
 	window  time.Duration
 	rounds  int
 	log     func(format string, args ...any)
@@ -278,7 +280,12 @@ func (b *bench) scale(ctx context.Context, few, many int) ([]string, error) {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s | **%.2f** | ≤ 2 |", what, micros(before[i].P50), micros(after[i].P50), float64(after[i].P50)/float64(before[i].P50)))
 		b.log("%s", lines[len(lines)-1])
 	}
-	return lines, nil
+	all, err := b.listAll(ctx, namespace, many)
+	if err != nil {
+		return nil, err
+	}
+	b.log("%s", all)
+	return append(lines, all), nil
 }
 
 // atScale creates, loads, lists and drops while the given number of tables is
