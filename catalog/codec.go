@@ -67,7 +67,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
-	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind} {
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind} {
 		if k, ok := group(typ); ok {
 			return k, true
 		}
@@ -85,7 +85,9 @@ func Types() []string {
 		TypeNamespaceProtectionUpdated, TypeTableProtectionUpdated, TypeViewProtectionUpdated,
 		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
+		TypeTablePurgeStarted, TypeTablePurged, TypeTableSuperseded,
 		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,
+		TypeViewPurgeStarted, TypeViewPurged, TypeViewSuperseded,
 	}
 }
 

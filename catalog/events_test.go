@@ -105,6 +105,27 @@ func samples() map[string]catalog.Event {
 		"table.dropped/hard":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, ClaimsReleased: []string{claim}},
 		"table.dropped/soft":  &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ExpiresAtMS: ptr[int64](1717600000000), ClaimsReleased: []string{}},
 		"table.dropped/purge": &catalog.TableDropped{TableName: name, TableUUID: id(4), MetadataLocation: file.MetadataLocation, PurgeRequested: true, ClaimsReleased: []string{}},
+		"table.purge-started/created": &catalog.TablePurgeStarted{PurgeStarted: catalog.PurgeStarted{
+			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, Everything: true, Outside: []string{"file:///srv/else/a b.parquet", "s3://bucket/x"}, OutsideMore: true,
+		}},
+		"table.purged/resumed": &catalog.TablePurged{Purged: catalog.Purged{
+			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, Deleted: 12, Unreadable: []string{"file:///srv/demo/orders/metadata/m.avro"}, ClaimsReleased: []string{claim},
+		}},
+		"table.superseded/by": &catalog.TableSuperseded{Superseded: catalog.Superseded{
+			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, By: id(5), ClaimsReleased: []string{claim},
+		}},
+		"view.purge-started/created": &catalog.ViewPurgeStarted{PurgeStarted: catalog.PurgeStarted{
+			Ended: catalog.Ended{TableName: name, UUID: id(6), MetadataLocation: file.MetadataLocation}, Everything: true, Outside: []string{"file:///srv/else/a b.parquet", "s3://bucket/x"}, OutsideMore: true,
+		}},
+		"view.purged/resumed": &catalog.ViewPurged{Purged: catalog.Purged{
+			Ended: catalog.Ended{TableName: name, UUID: id(6), MetadataLocation: file.MetadataLocation}, Deleted: 12, Unreadable: []string{"file:///srv/demo/orders/metadata/m.avro"}, ClaimsReleased: []string{claim},
+		}},
+		"view.superseded/by": &catalog.ViewSuperseded{Superseded: catalog.Superseded{
+			Ended: catalog.Ended{TableName: name, UUID: id(6), MetadataLocation: file.MetadataLocation}, By: id(5), ClaimsReleased: []string{claim},
+		}},
+		"table.purge-started/registered": &catalog.TablePurgeStarted{PurgeStarted: catalog.PurgeStarted{
+			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, KeepsData: true, Outside: []string{},
+		}},
 		"view.created/request": &catalog.ViewCreated{
 			ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, NowMS: 1717000000123,
 			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"view-version":{"version-id":7},"properties":{"k":"<&>"}}`),

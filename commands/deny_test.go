@@ -142,6 +142,9 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 		all["drop namespace "+db] = func() error {
 			return k.Commands.DropNamespace(ctx, call(), commands.DropNamespace{Warehouse: k.Warehouse, Namespace: levels})
 		}
+		all["drop the tree of "+db] = func() error {
+			return k.Commands.DropNamespace(ctx, call(), commands.DropNamespace{Warehouse: k.Warehouse, Namespace: levels, Recursive: true, Force: true, PurgeRequested: true})
+		}
 		all["list functions in "+db] = func() error { return k.Queries.ListFunctions(ctx, actor, k.Warehouse, levels, queries.Page{}) }
 		all["create table in "+db] = func() error {
 			_, err := k.Commands.CreateTable(ctx, call(), commands.CreateTable{Warehouse: k.Warehouse, Namespace: levels, Request: kit.Request("u", "")})
@@ -175,6 +178,10 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			}
 			all["credentials "+db+"."+name] = func() error {
 				_, err := k.Queries.Credentials(ctx, actor, k.Warehouse, queries.Identifier(at))
+				return err
+			}
+			all["unregister "+db+"."+name] = func() error {
+				_, err := k.Commands.UnregisterTable(ctx, call(), commands.UnregisterTable{Warehouse: k.Warehouse, Table: at, Force: true})
 				return err
 			}
 			all["drop "+db+"."+name] = func() error {

@@ -18,6 +18,10 @@ import (
 // what the document names elsewhere is never looked at (law 5). The table
 // claims the document's locations.
 //
+// A location that a dropped table or view still holds is taken over from it, if
+// the caller may drop that one and its purge has not started: it ends as
+// superseded, in the same commit, and none of its files is deleted (design 4).
+//
 // With Overwrite a living table of that name takes over the file's state: it
 // keeps its id and rights, its uuid may change, its old claims are released and
 // none of its files is deleted. That needs the right to drop it, too.
@@ -141,6 +145,10 @@ func (s *Service) adopt(ctx context.Context, call Call, r *registration, t *try,
 	if err != nil {
 		return err
 	}
+	ended, err := s.supersede(ctx, call, f, event.ClaimsAdded, id)
+	if err != nil {
+		return err
+	}
 	t.refuse = func(e *eventstore.ConstraintError) error {
 		switch e.Constraint {
 		case projections.LocationClaimOverlap:
@@ -152,7 +160,8 @@ func (s *Service) adopt(ctx context.Context, call Call, r *registration, t *try,
 	}
 	t.commit = s.newCommit(f, s.claim(call, 200, id, pointer, nil))
 	t.commit.Streams = append(streams, stream)
-	t.commit.Records = []eventstore.Record{record}
+	ended.join(t.commit)
+	t.commit.Records = append(t.commit.Records, record)
 	r.made = documents.Of(id, record.ID, pointer, m)
 	r.made.SetClaims(claims)
 	return nil

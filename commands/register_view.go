@@ -73,10 +73,19 @@ func (s *Service) registerView(ctx context.Context, call Call, in *RegisterView,
 	if err != nil {
 		return nil, err
 	}
-	return s.openView(call, f, v, &catalog.ViewRegistered{
+	ended, err := s.supersede(ctx, call, f, v.claims, v.id)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.openView(call, f, v, &catalog.ViewRegistered{
 		ViewName: catalog.ViewName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: in.Name},
 		ViewUUID: uuid, Location: v.meta.Location(), ViewFile: v.file(), Claims: v.claims,
 	}, t)
+	if err != nil {
+		return nil, err
+	}
+	ended.join(t.commit)
+	return doc, nil
 }
 
 // unreadable gives the failure to read a metadata file that a client named its

@@ -30,6 +30,13 @@ type ClaimReader interface {
 	// TreeProtected reports whether a namespace below one is protected, and
 	// whether a table or view in its tree is.
 	TreeProtected(ctx context.Context, warehouse, namespace ids.ID) (namespaces, tabulars bool, err error)
+	// Dropped returns a dropped object that still holds its locations.
+	Dropped(ctx context.Context, warehouse, object ids.ID) (projections.Dropped, bool, error)
+	// Holders returns up to limit objects that claim a location at, below or
+	// above one of the keys.
+	Holders(ctx context.Context, keys []string, limit int) ([]projections.Holder, error)
+	// TakenOver reports whether an object's state ever came from elsewhere.
+	TakenOver(ctx context.Context, object ids.ID) (bool, error)
 }
 
 // DetailReader reads what management asks for and Resolve leaves out;

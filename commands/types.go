@@ -112,6 +112,13 @@ type ReportMetrics struct {
 	Report    json.RawMessage // the object as sent; must not be changed any more
 }
 
+// UnregisterTable is POST {namespace}/tables/{table}/unregister.
+type UnregisterTable struct {
+	Warehouse ids.ID
+	Table     Identifier
+	Force     bool // forgets a protected table
+}
+
 // Bootstrap is POST /management/v1/bootstrap.
 type Bootstrap struct {
 	AcceptTermsOfUse bool

@@ -61,6 +61,7 @@ func requests(s *stack) map[string][2]string {
 		"POST /catalog/v1/{prefix}/views/rename":                          {s.prefix + "/views/rename", `{"source":{"namespace":["n"],"name":"v"},"destination":{"namespace":["n"],"name":"w"}}`},
 
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials": {s.prefix + "/namespaces/n/tables/t/credentials", ""},
+		"POST /catalog/v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister": {s.prefix + "/namespaces/n/tables/t/unregister", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions":                  {s.prefix + "/namespaces/n/functions", ""},
 		"GET /catalog/v1/{prefix}/namespaces/{namespace}/functions/{function}":       {s.prefix + "/namespaces/n/functions/f", ""},
 	}

@@ -51,6 +51,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	case *catalog.ViewProtectionUpdated:
 		return at.tabularProtection(r, &e.TabularProtection), nil
 	}
+	if list, ok := deriveEnd(r, at, event); ok {
+		return list, nil
+	}
 	if list, ok := deriveView(r, at, event); ok {
 		return list, nil
 	}

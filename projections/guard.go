@@ -32,7 +32,8 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 		dormant, closed = e.Pending(), !e.Pending()
 	case *catalog.TableDropped:
 		dormant, closed = e.Pending(), !e.Pending()
-	case *catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted:
+	case *catalog.TablePurged, *catalog.TableSuperseded, *catalog.ViewPurged, *catalog.ViewSuperseded,
+		*catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted:
 		closed = true
 	}
 	if r.Version == 1 { // a gap that an operator accepted lies behind the first event

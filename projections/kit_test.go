@@ -232,6 +232,17 @@ func purgeStep(o *object) step {
 	}}
 }
 
+// endSteps are the three events that can end a dropped table: the purge's start,
+// its end, and its succession.
+func endSteps(o *object) []step {
+	ended := catalog.Ended{TableName: o.name, UUID: o.uuid, MetadataLocation: o.pointer}
+	return []step{
+		{on: o, dormant: true, sleeps: true, event: &catalog.TablePurgeStarted{PurgeStarted: catalog.PurgeStarted{Ended: ended, Everything: true}}},
+		{on: o, dormant: true, close: true, event: &catalog.TablePurged{Purged: catalog.Purged{Ended: ended, ClaimsReleased: o.claims}}},
+		{on: o, dormant: true, close: true, event: &catalog.TableSuperseded{Superseded: catalog.Superseded{Ended: ended, By: o.id, ClaimsReleased: o.claims}}},
+	}
+}
+
 // constraintOf returns the name of the constraint that refused a commit.
 func constraintOf(err error) string {
 	var refused *eventstore.ConstraintError

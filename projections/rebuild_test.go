@@ -54,7 +54,13 @@ func (w *world) history() (warehouse *object) {
 	w.must(dropStep(dropped))
 	// The name and place of what is gone, within one page of the replay.
 	w.must(tableStep(inner, "Dropped", dropped.claims...))
-	w.must(purgeStep(w.newTable(inner, "purged")))
+	for i, name := range []string{"waits", "purging", "purged", "superseded"} {
+		table := w.newTable(inner, name)
+		w.must(purgeStep(table))
+		for _, end := range [][]int{{}, {0}, {0, 1}, {2}}[i] {
+			w.must(endSteps(table)[end])
+		}
+	}
 	registered := tableStep(a, "registered")
 	created := registered.event.(*catalog.TableCreated)
 	registered.event = &catalog.TableRegistered{TableName: created.TableName, TableUUID: created.TableUUID, Location: created.Location, MetadataFile: created.MetadataFile, ClaimsAdded: created.Claims}

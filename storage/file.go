@@ -81,6 +81,15 @@ func (s *fileStore) key(at *place) Key {
 	return newKey(schemeFile, "", joinPath(s.root, joinPath(at.path()...)))
 }
 
+// Folder implements Store.
+func (s *fileStore) Folder(claim Key) (Location, error) {
+	path, ok := strings.CutPrefix(string(claim), schemeFile+"//")
+	if !ok {
+		return Location{}, &Error{Op: "locate", Location: string(claim), Kind: ErrInvalid, Cause: errors.New("it is no claim on local files")}
+	}
+	return s.Locate("/" + strings.TrimSuffix(path, "/"))
+}
+
 // Scoped implements Store.
 func (s *fileStore) Scoped(claims []Key) Objects { return &fileObjects{store: s, claims: claims} }
 

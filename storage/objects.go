@@ -62,6 +62,9 @@ type Store interface {
 	// [MaxLocation] bytes, else the error is [ErrInvalid]. That a key is not
 	// the root's is for the caller to see to.
 	Key(ctx context.Context, location string) (Key, error)
+	// Folder returns the location that a claim key stands for, to list and to
+	// delete below it; [ErrOutside] when it is not below the profile's root.
+	Folder(claim Key) (Location, error)
 	// Scoped returns the objects below the claims; see [Scope].
 	Scoped(claims []Key) Objects
 }

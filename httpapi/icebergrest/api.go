@@ -59,6 +59,7 @@ func New(deps Deps) *API {
 		{Method: http.MethodPost, Template: prefixed + "tables/rename", Operation: "renameTable", Handle: a.renameTable},
 		{Method: http.MethodPost, Template: prefixed + "transactions/commit", Operation: "commitTransaction", Handle: a.commitTransaction},
 
+		{Method: http.MethodPost, Template: tablePath + "/unregister", Operation: "unregisterTable", Handle: a.unregisterTable},
 		{Method: http.MethodPost, Template: tablePath + "/metrics", Operation: "reportMetrics", Handle: a.reportMetrics},
 		{Method: http.MethodGet, Template: tablePath + "/credentials", Operation: "loadCredentials", Handle: a.loadCredentials},
 		{Method: http.MethodGet, Template: namespacePath + "/functions", Operation: "listFunctions", Handle: a.listFunctions},

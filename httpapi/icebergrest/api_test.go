@@ -29,6 +29,7 @@ func TestEndpointsAreSpelledAsTheSpecificationDoes(t *testing.T) {
 		"POST /v1/{prefix}/namespaces/{namespace}/register",
 		"POST /v1/{prefix}/namespaces/{namespace}/tables",
 		"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}",
+		"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister",
 		"POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
 		"POST /v1/{prefix}/tables/rename",
 		"POST /v1/{prefix}/transactions/commit",

@@ -71,6 +71,18 @@ func describe(e *eventstore.Entry) described {
 			words = "purge requested"
 		}
 		return described{table(v.TableName), words}
+	case *catalog.TablePurgeStarted:
+		return described{table(v.TableName), outside(&v.PurgeStarted)}
+	case *catalog.TablePurged:
+		return described{table(v.TableName), fmt.Sprintf("%d files deleted", v.Deleted)}
+	case *catalog.TableSuperseded:
+		return described{table(v.TableName), "its location was registered"}
+	case *catalog.ViewPurgeStarted:
+		return described{table(v.TableName), outside(&v.PurgeStarted)}
+	case *catalog.ViewPurged:
+		return described{table(v.TableName), fmt.Sprintf("%d files deleted", v.Deleted)}
+	case *catalog.ViewSuperseded:
+		return described{table(v.TableName), "its location was registered"}
 	case *catalog.ViewCreated:
 		return described{table(v.ViewName), ""}
 	case *catalog.ViewCommitted:
@@ -87,6 +99,17 @@ func describe(e *eventstore.Entry) described {
 		return described{table(v.ViewName), words}
 	}
 	return described{e.Stream.String(), ""}
+}
+
+// outside says how many files a purge leaves because they lie elsewhere.
+func outside(e *catalog.PurgeStarted) string {
+	switch {
+	case e.OutsideMore:
+		return fmt.Sprintf("over %d files outside stay", len(e.Outside))
+	case len(e.Outside) > 0:
+		return fmt.Sprintf("%d files outside stay", len(e.Outside))
+	}
+	return ""
 }
 
 // actor is the pseudonym, short enough for a column.

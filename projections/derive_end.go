@@ -1,0 +1,33 @@
+package projections
+
+import (
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/eventstore"
+)
+
+// deriveEnd says what an event of the end of a dropped table or view does. An
+// event of another kind has no changes here.
+func deriveEnd(r *eventstore.Record, at place, event catalog.Event) (changes []change, ok bool) {
+	switch e := event.(type) {
+	case *catalog.TablePurgeStarted, *catalog.ViewPurgeStarted:
+		return []change{{
+			table: droppedTable, action: updateRow, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
+			set: []string{"purging", "stream_version"}, values: []any{true, r.Version},
+		}}, true
+	case *catalog.TablePurged:
+		return at.ended(r, e.ClaimsReleased), true
+	case *catalog.ViewPurged:
+		return at.ended(r, e.ClaimsReleased), true
+	case *catalog.TableSuperseded:
+		return at.ended(r, e.ClaimsReleased), true
+	case *catalog.ViewSuperseded:
+		return at.ended(r, e.ClaimsReleased), true
+	}
+	return nil, false
+}
+
+// ended forgets a dropped object and frees its locations.
+func (p place) ended(r *eventstore.Record, released []string) []change {
+	gone := change{table: droppedTable, action: deleteRow, key: p.key(r.Stream), order: p.order(string(r.Stream[:]))}
+	return append([]change{gone}, p.claims(r, nil, released)...)
+}
