@@ -51,10 +51,18 @@ func (s *server) tidy(ctx context.Context, now clock.Clock) error {
 	})
 }
 
-// ExpireMetrics removes the metrics reports whose retention is over.
+// ExpireMetrics removes the metrics reports whose retention is over, and the
+// oldest of those that are more than may be stored.
 func (s *server) ExpireMetrics(ctx context.Context, now time.Time) error {
 	store, before := reports.NewStore(s.pools.append), now.Add(-s.config.Catalog.ReportRetention)
-	return drain(func() (int64, error) { return store.Expire(ctx, before, tidyPage) })
+	if err := drain(func() (int64, error) { return store.Expire(ctx, before, tidyPage) }); err != nil {
+		return err
+	}
+	cut, err := store.Cut(ctx, s.config.Catalog.ReportLimit)
+	if err != nil || cut.IsNil() {
+		return err
+	}
+	return drain(func() (int64, error) { return store.ExpireBefore(ctx, cut, tidyPage) })
 }
 
 // drain repeats a removal until a page is not full.

@@ -49,6 +49,7 @@ type Catalog struct {
 	TokenSecret      Secret        `env:"TOKEN_SECRET" doc:"Seals page tokens, which hold the last name of a page; the same on all instances. Empty: derived from the id of the log, which keeps tokens opaque but is no secret from whoever reads the database."`
 	MetricsReports   string        `env:"METRICS_REPORTS" default:"keep" oneof:"keep,discard" doc:"What becomes of the metrics reports that engines send after scans and commits. keep: they are stored beside the log and listed by the management API. discard: they are accepted and thrown away, and clients are asked to send none."`
 	ReportRetention  time.Duration `env:"METRICS_REPORTS_RETENTION" default:"168h" min:"1m" doc:"How long metrics reports are stored. Older ones are removed every ten minutes, also when new ones are discarded."`
+	ReportLimit      int           `env:"METRICS_REPORTS_LIMIT" default:"1000000" min:"1" doc:"How many metrics reports are stored at most, each of a few KiB. The oldest are removed first, every ten minutes."`
 	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
 }
 

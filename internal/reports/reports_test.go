@@ -29,7 +29,7 @@ func TestEveryStatementIsPrepared(t *testing.T) {
 	t.Parallel()
 	conn := pgtest.New(t).Connect(t, pgtest.RoleApp)
 	files, err := filepath.Glob("sql/*.sql")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, file := range files {
@@ -183,6 +183,35 @@ func TestReportsExpireByTheirTime(t *testing.T) {
 		if left, _, err := store.List(t.Context(), reports.Filter{Table: table}, 100); err != nil || len(left) != c.left {
 			t.Errorf("before %s: %d left, %v, want %d", c.before, len(left), err, c.left)
 		}
+	}
+}
+
+// Beyond a number the oldest go.
+func TestTheOldestReportsGoBeyondANumber(t *testing.T) {
+	t.Parallel()
+	store, source := reports.NewStore(pgtest.New(t).App), ids.NewV7(clock.System{})
+	table := source.New()
+	var list []reports.Report
+	for range 10 {
+		list = append(list, reports.Report{ID: source.New(), Table: table, Type: reports.Scan, Body: []byte("{}")})
+	}
+	if err := store.Insert(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		keep int
+		cut  ids.ID
+	}{{1, list[9].ID}, {4, list[6].ID}, {10, list[0].ID}, {11, ids.Nil}, {1 << 40, ids.Nil}} {
+		if cut, err := store.Cut(t.Context(), c.keep); err != nil || cut != c.cut {
+			t.Errorf("keep %d: %s, %v, want %s", c.keep, cut, err, c.cut)
+		}
+	}
+	gone, err := store.ExpireBefore(t.Context(), list[6].ID, 100)
+	if err != nil || gone != 6 {
+		t.Errorf("%d gone, %v", gone, err)
+	}
+	if left, _, err := store.List(t.Context(), reports.Filter{Table: table}, 100); err != nil || len(left) != 4 || left[3].ID != list[6].ID {
+		t.Errorf("%d left, %v", len(left), err)
 	}
 }
 

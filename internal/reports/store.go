@@ -19,6 +19,8 @@ var (
 	insertSQL string
 	//go:embed sql/list.sql
 	listSQL string
+	//go:embed sql/cut.sql
+	cutSQL string
 	//go:embed sql/expire.sql
 	expireSQL string
 )
@@ -107,8 +109,29 @@ func (s Store) List(ctx context.Context, f Filter, limit int) (list []Report, mo
 // and returns how many went; call it again while that is limit.
 func (s Store) Expire(ctx context.Context, before time.Time, limit int) (int64, error) {
 	ms := max(0, before.UnixMilli())
-	first := ids.ID{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}
-	tag, err := s.db.Exec(ctx, expireSQL, [16]byte(first), limit)
+	return s.ExpireBefore(ctx, ids.ID{byte(ms >> 40), byte(ms >> 32), byte(ms >> 24), byte(ms >> 16), byte(ms >> 8), byte(ms)}, limit)
+}
+
+// Cut returns the id of the oldest report of the newest keep, which is above 0;
+// Nil if there are not that many.
+func (s Store) Cut(ctx context.Context, keep int) (ids.ID, error) {
+	rows, err := s.db.Query(ctx, cutSQL, keep)
+	if err != nil {
+		return ids.Nil, fmt.Errorf("count metrics reports: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+	if err != nil {
+		return ids.Nil, fmt.Errorf("count metrics reports: %w", err)
+	}
+	if len(found) == 0 {
+		return ids.Nil, nil
+	}
+	return found[0], nil
+}
+
+// ExpireBefore is [Store.Expire] for the reports whose ids are below one.
+func (s Store) ExpireBefore(ctx context.Context, id ids.ID, limit int) (int64, error) {
+	tag, err := s.db.Exec(ctx, expireSQL, [16]byte(id), limit)
 	if err != nil {
 		return 0, fmt.Errorf("expire metrics reports: %w", err)
 	}
