@@ -132,6 +132,9 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	s.handler = httpapi.New(deps)
 
 	metrics.Head(s.store.Head)
+	if s.reports != nil {
+		metrics.Reports(s.reports.Waiting)
+	}
 	metrics.Pool("read", s.pools.read)
 	metrics.Pool("append", s.pools.append)
 	return s, nil

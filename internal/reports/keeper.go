@@ -73,6 +73,13 @@ func (k *Keeper) Add(r Report) error {
 	return nil
 }
 
+// Waiting returns how many reports were taken and are not written yet.
+func (k *Keeper) Waiting() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.waiting)
+}
+
 // Close takes no more reports, writes those that wait and ends the keeper. It
 // returns how many were lost because ctx ended first.
 func (k *Keeper) Close(ctx context.Context) (lost int) {
@@ -90,9 +97,7 @@ func (k *Keeper) Close(ctx context.Context) (lost int) {
 		<-k.done
 	}
 	k.cancel()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.waiting)
+	return k.Waiting()
 }
 
 func (k *Keeper) run() {

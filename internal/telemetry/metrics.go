@@ -62,6 +62,13 @@ func (m *Metrics) RequestStarted() func(route, method string, status int, took t
 	}
 }
 
+// Reports registers how many metrics reports wait to be stored.
+func (m *Metrics) Reports(waiting func() int) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "icecore_metrics_reports_waiting", Help: "Metrics reports of engines that were taken and are not stored yet.",
+	}, func() float64 { return float64(waiting()) }))
+}
+
 // Pool registers the figures of a connection pool under its name.
 func (m *Metrics) Pool(name string, pool *pgxpool.Pool) {
 	labels := prometheus.Labels{"pool": name}

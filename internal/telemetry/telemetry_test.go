@@ -25,6 +25,8 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 		return eventstore.Head{Size: 40, Seen: 50, LastDrawn: 53, Holes: []int64{7, 9}, Halted: &eventstore.HaltedError{}}, nil
 	})
 
+	m.Reports(func() int { return 12 })
+
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	for _, want := range []string{
@@ -32,6 +34,7 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 		`icecore_http_requests_in_flight 1`,
 		`icecore_append_seconds_bucket{outcome="committed",le="0.001"} 1`,
 		`icecore_log_size 40`, `icecore_log_unsequenced 5`, `icecore_log_holes 2`, `icecore_log_halted 1`,
+		`icecore_metrics_reports_waiting 12`,
 		`icecore_build_info{version="1.2.3"} 1`,
 		`go_goroutines `,
 	} {
