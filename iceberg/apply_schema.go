@@ -66,7 +66,7 @@ func (ch addSchema) apply(b *builder) error {
 	if id, ok := b.schemas.same(ch.schema); ok {
 		// Java forgets "last added" here unless the schema came with this
 		// request, so that -1 fails; clients other than its own send it.
-		b.lastAddedSchema = id
+		b.addedSchema(ch.schema, id)
 		return nil
 	}
 	id := b.schemas.nextID(0)
@@ -75,8 +75,16 @@ func (ch addSchema) apply(b *builder) error {
 		return err
 	}
 	b.schemas.add(s)
-	b.lastAddedSchema, b.changed = id, true
+	b.addedSchema(ch.schema, id)
+	b.changed = true
 	return nil
+}
+
+func (b *builder) addedSchema(sent *schema, id int) {
+	b.lastAddedSchema = id
+	if sent.hasID {
+		b.schemas.name(sent.id, id)
+	}
 }
 
 type setCurrentSchema struct{ id int }
@@ -94,10 +102,14 @@ func (ch setCurrentSchema) apply(b *builder) error {
 	if err := b.loadSchemas(); err != nil {
 		return err
 	}
-	if _, ok := b.schemas.get(id); !ok {
+	s, ok := b.schemas.named(id)
+	if !ok {
 		return illegal("Cannot set current schema to unknown schema: %d", id)
 	}
-	b.currentSchemaID, b.changed, b.checkDefaults = id, true, true
+	if s.id == b.currentSchemaID {
+		return nil
+	}
+	b.currentSchemaID, b.changed, b.checkDefaults = s.id, true, true
 	return nil
 }
 
@@ -132,7 +144,7 @@ func (ch addSpec) apply(b *builder) error {
 		return err
 	}
 	if id, ok := b.specs.same(ch.spec); ok {
-		b.lastAddedSpec = id
+		b.addedSpec(ch.spec, id)
 		return nil
 	}
 	id := b.specs.nextID(0)
@@ -148,8 +160,16 @@ func (ch addSpec) apply(b *builder) error {
 	b.lastPartitionID = max(b.lastPartitionID, s.highestID())
 	b.specs.add(s)
 	b.rememberFields(s)
-	b.lastAddedSpec, b.changed = id, true
+	b.addedSpec(ch.spec, id)
+	b.changed = true
 	return nil
+}
+
+func (b *builder) addedSpec(sent *partitionSpec, id int) {
+	b.lastAddedSpec = id
+	if sent.hasID {
+		b.specs.name(sent.id, id)
+	}
 }
 
 // numberFields gives an id to every field that has none.
@@ -235,14 +255,17 @@ func (ch setDefaultSpec) apply(b *builder) error {
 	if err := b.loadSpecs(); err != nil {
 		return err
 	}
-	s, ok := b.specs.get(id)
+	s, ok := b.specs.named(id)
 	if !ok {
 		return illegal("Cannot set default partition spec to unknown spec: %d", id)
+	}
+	if s.id == b.defaultSpecID {
+		return nil
 	}
 	if err := s.checkKnown(); err != nil {
 		return err
 	}
-	b.defaultSpecID, b.changed, b.checkDefaults = id, true, true
+	b.defaultSpecID, b.changed, b.checkDefaults = s.id, true, true
 	return nil
 }
 
@@ -278,7 +301,7 @@ func (ch addOrder) apply(b *builder) error {
 		return err
 	}
 	if id, ok := b.orders.same(ch.order); ok {
-		b.lastAddedOrder = id
+		b.addedOrder(ch.order, id)
 		return nil
 	}
 	id := 0
@@ -304,8 +327,18 @@ func (ch addOrder) apply(b *builder) error {
 		return err
 	}
 	b.orders.add(s)
-	b.lastAddedOrder, b.changed = id, true
+	b.addedOrder(ch.order, id)
+	b.changed = true
 	return nil
+}
+
+// addedOrder knows a missing id as 0, which is that of the unsorted order
+// alone.
+func (b *builder) addedOrder(sent *sortOrder, id int) {
+	b.lastAddedOrder = id
+	if sent.id != 0 {
+		b.orders.name(sent.id, id)
+	}
 }
 
 type setDefaultOrder struct{ id int }
@@ -323,13 +356,16 @@ func (ch setDefaultOrder) apply(b *builder) error {
 	if err := b.loadOrders(); err != nil {
 		return err
 	}
-	s, ok := b.orders.get(id)
+	s, ok := b.orders.named(id)
 	if !ok {
 		return illegal("Cannot set default sort order to unknown sort order: %d", id)
+	}
+	if s.id == b.defaultOrderID {
+		return nil
 	}
 	if err := s.checkKnown(); err != nil {
 		return err
 	}
-	b.defaultOrderID, b.changed, b.checkDefaults = id, true, true
+	b.defaultOrderID, b.changed, b.checkDefaults = s.id, true, true
 	return nil
 }

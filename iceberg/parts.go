@@ -30,6 +30,7 @@ type parts[T part] struct {
 	byID   map[int]T
 	byKey  map[string]int // to the id of the first with that key
 	next   int            // above every id
+	sent   map[int]int    // the id that the request has for a part it added → ours, where they differ
 }
 
 func (p *parts[T]) get(id int) (T, bool) {
@@ -41,6 +42,32 @@ func (p *parts[T]) get(id int) (T, bool) {
 	}
 	it, ok := p.byID[id]
 	return it, ok
+}
+
+// name remembers the id by which the request calls a part that it adds.
+func (p *parts[T]) name(sent, id int) {
+	if sent == id {
+		delete(p.sent, sent)
+		return
+	}
+	if p.sent == nil {
+		p.sent = map[int]int{}
+	}
+	p.sent[sent] = id
+}
+
+// named finds a part by its id or, where none has it, by the one that the
+// request gave to a part it added: those are hints to us (an equal part is
+// reused, another gets the next id), but DuckDB chooses by them afterwards.
+// Java knows only the ids of its own choice.
+func (p *parts[T]) named(id int) (it T, ok bool) {
+	if it, ok = p.get(id); ok {
+		return it, true
+	}
+	if ours, sent := p.sent[id]; sent {
+		return p.get(ours)
+	}
+	return it, false
 }
 
 func (p *parts[T]) at(i int) (id int, raw []byte) {
