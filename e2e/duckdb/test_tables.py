@@ -131,6 +131,29 @@ def test_alter(duck, catalog, journal, schema):
     journal.expect("namespace.created", "table.created", *["table.committed"] * 13)
 
 
+def test_alter_nested(duck, catalog, journal, schema):
+    duck.execute(f"CREATE TABLE ice.{schema}.t (id BIGINT NOT NULL, s STRUCT(a STRUCT(b INTEGER[])))")
+    duck.execute(f"INSERT INTO ice.{schema}.t VALUES (1, {{'a': {{'b': [1, 2]}}}})")
+    duck.execute(f"ALTER TABLE ice.{schema}.t ADD COLUMN s.c VARCHAR")
+    duck.execute(f"INSERT INTO ice.{schema}.t VALUES (2, {{'a': {{'b': NULL}}, 'c': 'x'}})")
+    duck.execute(f"ALTER TABLE ice.{schema}.t RENAME COLUMN s.c TO d")
+    assert duck.execute(f"SELECT id, s.a.b, s.d FROM ice.{schema}.t ORDER BY id").fetchall() == [(1, [1, 2], None), (2, None, "x")]
+    # Back to the schema that it began with, which DuckDB sends as a new one.
+    duck.execute(f"ALTER TABLE ice.{schema}.t DROP COLUMN s.d")
+    assert duck.execute(f"SELECT id, s FROM ice.{schema}.t ORDER BY id").fetchall() == [(1, {"a": {"b": [1, 2]}}), (2, {"a": {"b": None}})]
+    duck.execute(f"INSERT INTO ice.{schema}.t VALUES (3, NULL)")
+    metadata = catalog.load_table(f"{schema}.t").metadata
+    assert (metadata.last_column_id, metadata.current_schema_id, len(metadata.schemas)) == (6, 0, 3)
+    # A required column may become optional.
+    duck.execute(f"CREATE TABLE ice.{schema}.u (id BIGINT NOT NULL)")
+    with pytest.raises(duckdb.Error, match="NOT NULL"):
+        duck.execute(f"INSERT INTO ice.{schema}.u VALUES (NULL)")
+    duck.execute(f"ALTER TABLE ice.{schema}.u ALTER COLUMN id DROP NOT NULL")
+    duck.execute(f"INSERT INTO ice.{schema}.u VALUES (NULL)")
+    assert not catalog.load_table(f"{schema}.u").schema().find_field("id").required
+    journal.expect("namespace.created", "table.created", *["table.committed"] * 6, "table.created", *["table.committed"] * 2)
+
+
 def test_partitions(duck, catalog, journal, schema):
     duck.execute(f"CREATE TABLE ice.{schema}.t (id BIGINT, d DATE, s VARCHAR) PARTITIONED BY (year(d), bucket(4, id), truncate(2, s))")
     duck.execute(f"INSERT INTO ice.{schema}.t SELECT range, DATE '2024-01-01' + INTERVAL (range) MONTH, 'abc' || range FROM range(24)")
@@ -169,6 +192,41 @@ def test_v3(duck, catalog, journal, schema):
     assert table.metadata.next_row_id == 4
     assert [f.initial_default for f in table.schema().fields] == [None, "none", 5]
     journal.expect("namespace.created", "table.created", *["table.committed"] * 5)
+
+
+def test_v3_types(duck, journal, schema):
+    duck.execute(f"CREATE TABLE ice.{schema}.t (id BIGINT, v VARIANT, ns TIMESTAMP_NS, g GEOMETRY) WITH ('format-version'='3')")
+    duck.execute(f"INSERT INTO ice.{schema}.t VALUES (1, {{'a': 1, 'b': [1, 2]}}::VARIANT, TIMESTAMP_NS '2026-01-01 00:00:00.123456789', 'POINT(1 2)'::GEOMETRY)")
+    assert duck.execute(f"SELECT v, ns::VARCHAR, g::VARCHAR FROM ice.{schema}.t").fetchall() == [
+        ({"a": 1, "b": [1, 2]}, "2026-01-01 00:00:00.123456789", "POINT (1 2)")]
+    for kind in ("VARIANT", "TIMESTAMP_NS", "GEOMETRY"):
+        with pytest.raises(duckdb.Error, match="not supported until v3"):
+            duck.execute(f"CREATE TABLE ice.{schema}.v2 (c {kind})")
+    journal.expect("namespace.created", "table.created", "table.committed")
+
+
+def test_where_and_how_files_lie(duck, catalog, journal, schema, server):
+    """A location and a metadata folder of the client's choice, compressed metadata: DuckDB also reads the pointer's file without the catalog."""
+    root = f"file://{server.data}/warehouse/{schema}-chosen"
+    duck.execute(f"CREATE TABLE ice.{schema}.here WITH ('location'='{root}/here') AS SELECT 1 AS i")
+    duck.execute(f"CREATE TABLE ice.{schema}.apart WITH ('write.metadata.path'='{root}/meta') AS SELECT 1 AS i")
+    duck.execute(f"CREATE TABLE ice.{schema}.packed WITH ('write.metadata.compression-codec'='gzip') AS SELECT 1 AS i")
+    pointers = {}
+    for name in ("here", "apart", "packed"):
+        duck.execute(f"INSERT INTO ice.{schema}.{name} VALUES (2)")
+        assert rows(duck, f"{schema}.{name}") == [(1,), (2,)]
+        pointers[name] = catalog.load_table(f"{schema}.{name}").metadata_location
+    assert pointers["here"].startswith(f"{root}/here/metadata/") and pointers["apart"].startswith(f"{root}/meta/00001-")
+    assert pointers["packed"].endswith(".gz.metadata.json")
+    for name, pointer in pointers.items():
+        options = ", metadata_compression_codec='gzip'" if name == "packed" else ""
+        assert duck.execute(f"SELECT count(*) FROM iceberg_scan('{pointer}'{options})").fetchall() == [(2,)]
+    with pytest.raises(duckdb.Error):
+        duck.execute(f"CREATE TABLE ice.{schema}.outside WITH ('location'='file:///tmp/outside-of-everything') AS SELECT 1 AS i")
+    with pytest.raises(duckdb.Error):
+        duck.execute(f"CREATE TABLE ice.{schema}.inside WITH ('location'='{root}/here/inside') AS SELECT 1 AS i")
+    assert dict(duck.execute(f"SELECT * FROM iceberg_schema_properties(ice.{schema})").fetchall())["location"].endswith(f"/warehouse/{schema}")
+    journal.expect("namespace.created", *["table.created"] * 3, *["table.committed"] * 3)
 
 
 def test_rename_and_drop(ducks, duck, catalog, journal, schema):

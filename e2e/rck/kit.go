@@ -71,7 +71,7 @@ func prepareKit(ctx context.Context, cache string, log io.Writer) (*kit, error) 
 	list := filepath.Join(home, "classpath.txt")
 	classPath, err := os.ReadFile(list)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "fetching the kit into %s (120 MB, once)\n", cache)
+		fmt.Fprintf(log, "fetching the kit into %s (100 MB, once)\n", cache)
 		if err := unpack(home); err != nil {
 			return nil, err
 		}
