@@ -41,6 +41,7 @@ type stack struct {
 	dropped string            // metadata location of a table that [stack.dropTable] dropped
 	table   string            // id of a table, for management routes
 	keepers []*reports.Keeper // of all instances
+	flights int               // eventstore.Config.SharedFlights of instances made from now on
 }
 
 // newBareStack returns a server that was not bootstrapped.
@@ -82,7 +83,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	source := ids.NewV7(now)
-	store, err := eventstore.New(t.Context(), eventstore.Config{Pool: s.db.App, Clock: now, IDs: source, Projectors: projections.Inline(), Logger: log})
+	store, err := eventstore.New(t.Context(), eventstore.Config{Pool: s.db.App, Clock: now, IDs: source, Projectors: projections.Inline(), Logger: log, SharedFlights: s.flights})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,426 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/icecore-catalog/icecore/authz/allowall"
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/projections/projectionstest"
+)
+
+// Seeds that once failed; they stay.
+var modelSeeds = []uint64{1, 2}
+
+// pair is two instances of the server on one database and one folder; the
+// second gives each commit a transaction of its own.
+type pair struct {
+	*stack
+	instances [2]http.Handler
+	graves    []grave
+}
+
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	s := newStack(t)
+	s.flights = -1
+	p := &pair{stack: s, instances: [2]http.Handler{s.handler, s.with(t, allowall.Authorizer{})}}
+	// Tables to register, from a namespace that is gone when the test begins.
+	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
+	for i := range 3 {
+		name := fmt.Sprintf("grave%d", i)
+		body := fmt.Sprintf(`{"name":%q,"schema":%s,"properties":{"was":"buried"}}`, name, schema)
+		got := expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", body), 200)
+		var doc loaded
+		if err := json.Unmarshal([]byte(got.body), &doc); err != nil {
+			t.Fatal(err)
+		}
+		p.graves = append(p.graves, grave{uuid: tableUUID(t, got), location: doc.MetadataLocation})
+		expect(t, s.do("DELETE", s.prefix+"/namespaces/n/tables/"+name, ""), 204)
+	}
+	expect(t, s.do("DELETE", s.prefix+"/namespaces/n", ""), 204)
+	return p
+}
+
+var (
+	modelPaths = [][]string{{"a"}, {"B"}, {"a", "x"}, {"B", "é y"}}
+	modelNames = []string{"t1", "T2", "v.1", "ü"}
+)
+
+// spelled returns a name or a path, now and then in other letters.
+func spelled(r *rand.Rand, levels ...string) []string {
+	levels = slices.Clone(levels)
+	if r.IntN(4) == 0 {
+		for i := range levels {
+			levels[i] = swapCase(levels[i])
+		}
+	}
+	return levels
+}
+
+// swapCase changes ASCII letters alone, so that the model may fold as it likes.
+func swapCase(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			b[i] = c ^ 0x20
+		}
+	}
+	return string(b)
+}
+
+// draw makes an action up. The uuids of a commit come from what stands at its
+// name, as a client loads it first, or from nowhere.
+func draw(r *rand.Rand, graves []grave, stands func(levels []string, name string, view bool) string) action {
+	path := func() []string { return spelled(r, modelPaths[r.IntN(len(modelPaths))]...) }
+	name := func() string { return spelled(r, modelNames[r.IntN(len(modelNames))])[0] }
+	a := action{namespace: path(), name: name(), key: "k" + strconv.Itoa(r.IntN(3)), value: strconv.FormatUint(r.Uint64(), 36)}
+	// Most views have names of their own, or nearly all would meet a table.
+	a.view = strings.EqualFold(a.name, modelNames[2]) != (r.IntN(8) == 0)
+	uuid := func(name string) string {
+		if u := stands(a.namespace, name, a.view); u != "" && r.IntN(8) > 0 {
+			return u
+		}
+		return ids.NewV7(clock.System{}).New().String()
+	}
+	switch n := r.IntN(100); {
+	case n < 12:
+		a.verb, a.name = "create namespace", ""
+	case n < 16:
+		a.verb, a.name, a.recursive = "drop namespace", "", r.IntN(3) == 0
+	case n < 22:
+		a.verb, a.name = "set namespace properties", ""
+	case n < 44:
+		a.verb = "create"
+	case n < 68:
+		a.verb, a.uuid = "commit", uuid(a.name)
+	case n < 76:
+		a.verb, a.view, a.second = "transaction", false, name()
+		if strings.EqualFold(a.name, a.second) {
+			a.verb, a.second = "create", ""
+			break
+		}
+		a.uuid, a.uuid2 = uuid(a.name), uuid(a.second)
+	case n < 88:
+		a.verb, a.into, a.as = "rename", path(), name()
+	case n < 93:
+		a.verb = "drop"
+	default:
+		a.verb, a.view, a.grave = "register", false, graves[r.IntN(len(graves))]
+	}
+	return a
+}
+
+func escapePath(levels []string) string {
+	escaped := make([]string, len(levels))
+	for i, l := range levels {
+		escaped[i] = url.PathEscape(l)
+	}
+	return strings.Join(escaped, "%1F")
+}
+
+// request turns an action into what a client sends.
+func (p *pair) request(a action) (method, target, body string) {
+	base := p.prefix + "/namespaces"
+	ns := base + "/" + escapePath(a.namespace)
+	kind, assert := "/tables", "assert-table-uuid"
+	if a.view {
+		kind, assert = "/views", "assert-view-uuid"
+	}
+	change := func(name, uuid string) string {
+		return fmt.Sprintf(`{"identifier":{"namespace":%s,"name":%s},"requirements":[{"type":%q,"uuid":%q}],"updates":[{"action":"set-properties","updates":{%q:%q}}]}`,
+			mustJSON(a.namespace), quoted(name), assert, uuid, a.key, a.value)
+	}
+	switch a.verb {
+	case "create namespace":
+		return "POST", base, fmt.Sprintf(`{"namespace":%s,"properties":{%q:%q}}`, mustJSON(a.namespace), a.key, a.value)
+	case "drop namespace":
+		if a.recursive {
+			ns += "?recursive=true"
+		}
+		return "DELETE", ns, ""
+	case "set namespace properties":
+		return "POST", ns + "/properties", fmt.Sprintf(`{"updates":{%q:%q}}`, a.key, a.value)
+	case "create":
+		if a.view {
+			return "POST", ns + kind, fmt.Sprintf(`{"name":%s,"schema":%s,"properties":{%q:%q},"view-version":{"version-id":1,"schema-id":0,"timestamp-ms":1,"summary":{},`+
+				`"default-namespace":%s,"representations":[{"type":"sql","sql":"SELECT 1","dialect":"spark"}]}}`, quoted(a.name), schema, a.key, a.value, mustJSON(a.namespace))
+		}
+		return "POST", ns + kind, fmt.Sprintf(`{"name":%s,"schema":%s,"properties":{%q:%q}}`, quoted(a.name), schema, a.key, a.value)
+	case "commit":
+		return "POST", ns + kind + "/" + url.PathEscape(a.name), change(a.name, a.uuid)
+	case "transaction":
+		return "POST", p.prefix + "/transactions/commit", `{"table-changes":[` + change(a.name, a.uuid) + "," + change(a.second, a.uuid2) + `]}`
+	case "rename":
+		return "POST", p.prefix + kind + "/rename", fmt.Sprintf(`{"source":{"namespace":%s,"name":%s},"destination":{"namespace":%s,"name":%s}}`,
+			mustJSON(a.namespace), quoted(a.name), mustJSON(a.into), quoted(a.as))
+	case "drop":
+		return "DELETE", ns + kind + "/" + url.PathEscape(a.name), ""
+	case "register":
+		return "POST", ns + "/register", fmt.Sprintf(`{"name":%s,"metadata-location":%q}`, quoted(a.name), a.grave.location)
+	}
+	panic(a.verb)
+}
+
+func mustJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// made returns the uuid that the answer to a creation tells.
+func made(a action, got answer) string {
+	if a.verb != "create" || got.status != 200 {
+		return a.uuid
+	}
+	var doc struct {
+		Metadata struct {
+			Table string `json:"table-uuid"`
+			View  string `json:"view-uuid"`
+		}
+	}
+	_ = json.Unmarshal([]byte(got.body), &doc) // an answer without one fails later
+	return doc.Metadata.Table + doc.Metadata.View
+}
+
+// describe asks an instance for everything, and writes it down as the model does.
+func (p *pair) describe(t *testing.T, h http.Handler) string {
+	t.Helper()
+	m := newModel()
+	get := func(path string, into any) {
+		t.Helper()
+		got := expect(t, do(h, "GET", p.prefix+path, ""), 200)
+		if err := json.Unmarshal([]byte(got.body), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var walk func(parent []string)
+	walk = func(parent []string) {
+		var list struct{ Namespaces [][]string }
+		query := ""
+		if len(parent) > 0 {
+			query = "?parent=" + escapePath(parent)
+		}
+		get("/namespaces"+query, &list)
+		for _, levels := range list.Namespaces {
+			path := "/namespaces/" + escapePath(levels)
+			var n struct{ Properties map[string]string }
+			get(path, &n)
+			delete(n.Properties, "location")
+			at := &modelNamespace{levels: levels, properties: n.Properties, objects: map[string]*modelObject{}}
+			m.namespaces[modelKey(levels)] = at
+			for _, kind := range []string{"/tables", "/views"} {
+				var objects struct{ Identifiers []struct{ Name string } }
+				get(path+kind, &objects)
+				for _, id := range objects.Identifiers {
+					var doc struct {
+						Metadata struct {
+							Table      string `json:"table-uuid"`
+							View       string `json:"view-uuid"`
+							Properties map[string]string
+						}
+					}
+					get(path+kind+"/"+url.PathEscape(id.Name), &doc)
+					for k := range doc.Metadata.Properties {
+						if k != "was" && !strings.HasPrefix(k, "k") { // what the server adds
+							delete(doc.Metadata.Properties, k)
+						}
+					}
+					key := strings.ToLower(id.Name)
+					if at.objects[key] != nil {
+						t.Errorf("%v has a table and a view named %q", levels, id.Name)
+					}
+					at.objects[key] = &modelObject{view: kind == "/views", name: id.Name, uuid: doc.Metadata.Table + doc.Metadata.View, properties: doc.Metadata.Properties}
+				}
+			}
+			walk(levels)
+		}
+	}
+	walk(nil)
+	return m.describe()
+}
+
+func (p *pair) check(t *testing.T, m *model, when string) {
+	t.Helper()
+	want := m.describe()
+	for i, h := range p.instances {
+		if got := p.describe(t, h); got != want {
+			t.Fatalf("%s: instance %d shows\n%sinstead of\n%s", when, i, got, want)
+		}
+	}
+}
+
+// seeds are those that once failed, and a new one.
+func seeds() []uint64 {
+	if s, err := strconv.ParseUint(os.Getenv("ICECORE_SEED"), 10, 64); err == nil {
+		return []uint64{s}
+	}
+	list := slices.Clone(modelSeeds)
+	more := 1
+	if os.Getenv("ICECORE_LONG") != "" {
+		more = 20
+	}
+	for range more {
+		list = append(list, rand.Uint64N(1<<32))
+	}
+	return list
+}
+
+// TestCatalogIsTheModel: whatever is asked of either of two instances, each
+// answer is the model's, and so is what both show in between and at the end.
+func TestCatalogIsTheModel(t *testing.T) {
+	t.Parallel()
+	for _, seed := range seeds() {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			p, m := newPair(t), newModel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			const steps = 250
+			happened := map[string]int{}
+			for step := range steps {
+				a := draw(r, p.graves, func(levels []string, name string, view bool) string {
+					if o := m.object(levels, name); o != nil && o.view == view {
+						return o.uuid
+					}
+					return ""
+				})
+				method, target, body := p.request(a)
+				got := do(p.instances[r.IntN(2)], method, target, body)
+				a.uuid = made(a, got)
+				if want := m.apply(a); got.status != want {
+					t.Fatalf("step %d, %s: %d %s, want %d; the model is now\n%s", step, a, got.status, got.body, want, m.describe())
+				}
+				if got.status < 300 {
+					happened[a.verb]++
+				}
+				if step%50 == 49 {
+					p.check(t, m, fmt.Sprintf("after step %d", step))
+				}
+			}
+			if happened["create"] == 0 || happened["commit"] == 0 {
+				t.Errorf("hardly anything happened: %v", happened)
+			}
+			t.Logf("%v", happened)
+			projectionstest.RequireRebuildEqual(t, p.db.App)
+		})
+	}
+}
+
+// TestRacesAreSomeOrderOfTheModel: many clients at once, on both instances.
+// The model then carries out, in the order of the log, what was acknowledged:
+// each of it succeeds there as well, it shows what both instances show, and
+// nothing else is in the log.
+func TestRacesAreSomeOrderOfTheModel(t *testing.T) {
+	t.Parallel()
+	for _, seed := range seeds() {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t)
+			const clients, steps = 6, 40
+			var (
+				mu   sync.Mutex
+				said = map[ids.ID]action{} // acknowledged, by request
+				done = map[ids.ID]int{}    // status of each
+				all  sync.WaitGroup
+			)
+			source := ids.NewV7(clock.System{})
+			for client := range clients {
+				all.Go(func() {
+					r := rand.New(rand.NewPCG(seed, uint64(client)))
+					for range steps {
+						h := p.instances[r.IntN(2)]
+						a := draw(r, p.graves, func(levels []string, name string, view bool) string { return p.loadUUID(h, levels, name, view) })
+						method, target, body := p.request(a)
+						id := source.New()
+						got := do(h, method, target, body, "X-Request-Id", id.String())
+						if got.status >= 500 && got.status != 503 || got.status == 400 {
+							t.Errorf("%s: %d %s", a, got.status, got.body)
+							return
+						}
+						mu.Lock()
+						done[id] = got.status
+						if got.status < 300 {
+							a.uuid = made(a, got)
+							said[id] = a
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			all.Wait()
+			if t.Failed() {
+				return
+			}
+			p.replay(t, said, done)
+		})
+	}
+}
+
+// loadUUID is what a client does before it commits.
+func (p *pair) loadUUID(h http.Handler, levels []string, name string, view bool) string {
+	kind := "/tables/"
+	if view {
+		kind = "/views/"
+	}
+	got := do(h, "GET", p.prefix+"/namespaces/"+escapePath(levels)+kind+url.PathEscape(name), "")
+	return made(action{verb: "create"}, got)
+}
+
+// replay carries the acknowledged actions out on a model, in the order of the log.
+func (p *pair) replay(t *testing.T, said map[ids.ID]action, done map[ids.ID]int) {
+	t.Helper()
+	rows, err := p.db.App.Query(t.Context(), "SELECT request_id, type FROM es.event WHERE append_seq > 0 ORDER BY append_seq, ordinal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, last, inLog := newModel(), ids.Nil, map[ids.ID]bool{}
+	for rows.Next() {
+		var request pgtype.UUID
+		var typ string
+		if err := rows.Scan(&request, &typ); err != nil {
+			t.Fatal(err)
+		}
+		id := ids.ID(request.Bytes)
+		status, ours := done[id]
+		if !ours || id == last { // of the setup, or another event of the same commit
+			continue
+		}
+		last = id
+		a, acknowledged := said[id]
+		switch {
+		case inLog[id]:
+			t.Errorf("the request of %s is in the log twice", a)
+		case !acknowledged:
+			t.Errorf("a request that was answered %d is in the log (%s)", status, typ)
+			continue
+		}
+		inLog[id] = true
+		if got := m.apply(a); got >= 300 {
+			t.Fatalf("%s was acknowledged, and in the order of the log it would be answered %d; the model is then\n%s", a, got, m.describe())
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for id, a := range said {
+		if !inLog[id] && a.verb != "rename" { // a rename to the name that it has changes nothing
+			t.Errorf("%s was acknowledged and is not in the log", a)
+		}
+	}
+	p.check(t, m, "at the end")
+	projectionstest.RequireRebuildEqual(t, p.db.App)
+}
