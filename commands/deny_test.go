@@ -53,6 +53,14 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, _, err := k.Queries.WarehouseStatistics(ctx, actor, k.Warehouse, queries.Page{})
 			return err
 		},
+		"endpoint statistics": func() error {
+			_, _, _, err := k.Queries.EndpointStatistics(ctx, actor, queries.EndpointWindow{})
+			return err
+		},
+		"endpoint statistics of a warehouse": func() error {
+			_, _, _, err := k.Queries.EndpointStatistics(ctx, actor, queries.EndpointWindow{Warehouse: k.Warehouse})
+			return err
+		},
 		"get protection": func() error {
 			_, err := k.Queries.GetProtection(ctx, actor, k.Warehouse, catalog.EntityTable, table)
 			return err

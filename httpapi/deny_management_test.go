@@ -27,6 +27,7 @@ func newManaged(t *testing.T) *stack {
 var administered = []struct{ route, path, body string }{
 	{"GET /v1/info", "/v1/info", ""},
 	{"POST /v1/bootstrap", "/v1/bootstrap", `{"accept-terms-of-use":true}`},
+	{"POST /v1/endpoint-statistics", "/v1/endpoint-statistics", `{"warehouse":{"type":"all"}}`},
 	{"GET /v1/project-list", "/v1/project-list", ""},
 	{"GET /v1/project", "/v1/project", ""},
 	{"POST /v1/project", "/v1/project", `{"project-name":"new"}`},

@@ -47,6 +47,8 @@ type Deps struct {
 	DiscardReports bool
 	// Origins are those whose pages may use the server from a browser.
 	Origins middleware.Origins
+	// Counter counts requests by warehouse; nil counts nothing.
+	Counter middleware.Counter
 	// TracerProvider opens a span for each request; nil traces nothing.
 	TracerProvider trace.TracerProvider
 
@@ -82,6 +84,7 @@ func New(deps Deps) http.Handler {
 		middleware.Trace(deps.TracerProvider),
 		middleware.Identify(deps.IDs),
 		middleware.Observe(deps.Log, deps.Clock, deps.Observer),
+		middleware.Count(deps.Counter),
 		middleware.CORS(deps.Origins), // outside of all that answers with an error
 		middleware.Recover(render),
 		middleware.Limit(deps.MaxBody, deps.Timeout, render),

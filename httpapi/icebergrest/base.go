@@ -107,5 +107,7 @@ func (a *API) named(r *http.Request, name string) (config queries.Config, err er
 		}
 		name = after
 	}
-	return a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
+	config, err = a.deps.Queries.Config(r.Context(), wire.Actor(r), project, name)
+	wire.InfoOf(r.Context()).Warehouse = config.Warehouse.ID
+	return config, err
 }

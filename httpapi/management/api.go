@@ -33,6 +33,7 @@ func (a *API) Routes() []wire.Route {
 	return append([]wire.Route{
 		{Method: http.MethodGet, Template: "/v1/info", Operation: "getServerInfo", Handle: a.getInfo},
 		{Method: http.MethodPost, Template: "/v1/bootstrap", Operation: "bootstrap", Handle: a.bootstrap},
+		{Method: http.MethodPost, Template: "/v1/endpoint-statistics", Operation: "getEndpointStatistics", Handle: a.endpointStatistics},
 		{Method: http.MethodGet, Template: "/v1/project-list", Operation: "listProjects", Handle: a.listProjects},
 		{Method: http.MethodGet, Template: "/v1/project", Operation: "getProject", Handle: a.getProject},
 		{Method: http.MethodPost, Template: "/v1/project", Operation: "createProject", Handle: a.createProject},

@@ -36,6 +36,7 @@ type Info struct {
 	Actor       authz.Actor
 	Operation   string // set when the route is known; empty for unknown routes
 	Template    string // with its root, e.g. "/catalog/v1/{prefix}/namespaces"
+	Warehouse   ids.ID // that the request is about, as its path or parameters name it; Nil for none
 	Failure     error  // what was rendered as an error, for the log
 }
 

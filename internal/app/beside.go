@@ -37,7 +37,8 @@ const (
 )
 
 // tidy removes outcomes of idempotency keys that have expired, cached documents
-// of states that are over, and metrics reports that have had their time.
+// of states that are over, and metrics reports and counts of requests that have
+// had their time.
 func (s *server) tidy(ctx context.Context, now clock.Clock) error {
 	return every(ctx, tidyEvery, func() {
 		_, expired := s.store.ExpireIdempotency(ctx)
@@ -45,7 +46,8 @@ func (s *server) tidy(ctx context.Context, now clock.Clock) error {
 			return document.Sweep(ctx, s.pools.append, now.Now().Add(-staleDocument), tidyPage)
 		})
 		measured := s.ExpireMetrics(ctx, now.Now())
-		if err := errors.Join(expired, swept, measured); err != nil && ctx.Err() == nil {
+		counted := s.expireUsage(ctx, now)
+		if err := errors.Join(expired, swept, measured, counted); err != nil && ctx.Err() == nil {
 			s.log.Warn("expired rows were not removed", "error", err)
 		}
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/postgres"
 	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/internal/telemetry"
+	"github.com/icecore-catalog/icecore/internal/usage"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
 	"github.com/icecore-catalog/icecore/queries"
@@ -42,6 +43,7 @@ type server struct {
 	commands  *commands.Service
 	queries   *queries.Service
 	ids       ids.Source
+	usage     *usage.Counter
 	handler   http.Handler
 }
 
@@ -116,13 +118,14 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	})
 
 	// The edge.
+	s.usage = usage.NewCounter()
 	origins, err := middleware.ParseOrigins(c.HTTP.CORSOrigins)
 	if err != nil {
 		return nil, &config.ValueError{Variable: config.Prefix + "CORS_ORIGINS", Problem: err.Error()}
 	}
 	deps := httpapi.Deps{
 		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log,
-		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Origins: origins, DiscardReports: s.reports == nil,
+		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Counter: s.usage, Origins: origins, DiscardReports: s.reports == nil,
 		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
 		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
 	}
@@ -194,6 +197,7 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 	group.Go(func() error { return s.store.Listen(beside) })
 	group.Go(func() error { return s.checkpoint(beside) })
 	group.Go(func() error { return s.follow(beside) })
+	group.Go(func() error { return s.countUsage(beside, clock.System{}) })
 	group.Go(func() error { return s.tidy(beside, clock.System{}) })
 
 	served := make(chan error, 1)

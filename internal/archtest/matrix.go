@@ -83,7 +83,7 @@ var matrix = map[string][]edge{
 	"internal/app": {
 		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
 		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
-		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
 		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
 		{"internal/postgres", "dev runs its own PostgreSQL"},
 	},
@@ -111,6 +111,7 @@ var matrix = map[string][]edge{
 	"internal/archtest":    {},
 
 	"internal/faultproxy": {},
+	"internal/usage":      {},
 	"internal/clock":      {},
 	"internal/ids":        {},
 }

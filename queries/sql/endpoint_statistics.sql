@@ -1,0 +1,11 @@
+-- What was asked about a project in the hours that ended behind one time and up
+-- to another, newest hour first: about all warehouses, one, or none. Names are
+-- those of now.
+SELECT s.until, s.route, s.status, s.requests, s.warehouse_id, w.name, s.created_at, s.updated_at
+  FROM ops.endpoint_statistics s
+  LEFT JOIN rm.warehouse w ON w.warehouse_id = s.warehouse_id
+ WHERE s.project_id = $1 AND s.until > $2 AND s.until <= $3
+   AND ($4::uuid IS NULL OR s.warehouse_id = $4)
+   AND (NOT $5::boolean OR s.warehouse_id IS NULL)
+   AND ($6::smallint[] IS NULL OR s.status = ANY ($6))
+ ORDER BY s.until DESC, s.route, s.status, s.warehouse_id
