@@ -12,7 +12,6 @@ import (
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/httpapi/middleware"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
-	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
 // Roots of the route groups.
@@ -98,11 +97,6 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	info := wire.InfoOf(r.Context())
 	info.Operation, info.Template = route.Operation, target.template
-	for _, name := range [...]string{"prefix", "warehouse_id", "warehouse"} {
-		if text := match.Vars[name]; text != "" {
-			info.Warehouse, _ = ids.Parse(text) // another text names no warehouse
-		}
-	}
 	trace.SpanFromContext(r.Context()).SetName(r.Method + " " + target.template)
 	if err := route.Handle(w, r); err != nil {
 		rt.render(w, r, err)

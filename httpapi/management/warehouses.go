@@ -190,6 +190,7 @@ func warehouseID(r *http.Request) (ids.ID, error) {
 	if err != nil || id.IsNil() {
 		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + text}
 	}
+	wire.InfoOf(r.Context()).Warehouse = id
 	return id, nil
 }
 

@@ -202,6 +202,7 @@ func Warehouse(r *http.Request) (ids.ID, error) {
 		}
 		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + name}
 	}
+	InfoOf(r.Context()).Warehouse = id
 	return id, nil
 }
 
