@@ -176,6 +176,10 @@ func (c *Cache) Load(ctx context.Context, path string, t *projections.TabularFac
 	}
 	// The reading goes on when the first of those who wait gives up.
 	ch := c.cold.DoChan(string(t.ID[:])+string(t.Mark[:]), func() (any, error) {
+		// Who looked before the last reading ended arrives after it.
+		if d := c.Get(path, t.ID, t.Mark); d != nil {
+			return d, nil
+		}
 		raw, err := read(context.WithoutCancel(ctx), t.Pointer)
 		if err != nil {
 			return nil, err
