@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/icecore-catalog/icecore/internal/clock"
 )
 
 // queue lines up the writers of one object inside this process, in front of
@@ -23,6 +25,7 @@ import (
 // writer. The moment is as long as such returns have taken lately, and never
 // longer than maxPatience; a line whose clients don't come back loses it.
 type queue struct {
+	clock clock.Clock
 	mu    sync.Mutex
 	lanes map[string]*lane
 }
@@ -55,7 +58,7 @@ type lane struct {
 
 type waiter struct{ turn chan struct{} }
 
-func newQueue() *queue { return &queue{lanes: map[string]*lane{}} }
+func newQueue(now clock.Clock) *queue { return &queue{clock: now, lanes: map[string]*lane{}} }
 
 // enter waits for the turn on all keys, taken in one order so that two writers
 // of the same objects never wait for each other in a circle. It returns the
@@ -90,7 +93,7 @@ func (q *queue) take(ctx context.Context, key string) error {
 		q.lanes[key] = l
 	}
 	if l.saved != nil {
-		l.returned()
+		l.returned(q.clock.Now().Sub(l.since))
 	}
 	if !l.held {
 		l.held = true
@@ -111,9 +114,8 @@ func (q *queue) take(ctx context.Context, key string) error {
 
 // returned ends a saved turn, for somebody is here to take it, and learns how
 // long it took.
-func (l *lane) returned() {
+func (l *lane) returned(took time.Duration) {
 	l.saved.Stop()
-	took := time.Since(l.since)
 	l.saved, l.held, l.missed = nil, false, 0
 	l.patience = min(max((3*l.patience+patienceFactor*took)/4, minPatience), maxPatience)
 }
@@ -140,7 +142,7 @@ func (q *queue) release(key string, refused bool) {
 	if refused && len(l.waiting) > 0 {
 		l.refusals++
 		if l.missed < maxMissed || l.refusals%patienceProbe == 0 {
-			l.since = time.Now()
+			l.since = q.clock.Now()
 			var timer *time.Timer
 			timer = time.AfterFunc(l.patience, func() { q.missed(key, timer) })
 			l.saved = timer

@@ -8,12 +8,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/icecore-catalog/icecore/internal/clock"
 )
 
 func TestQueueServesInOrderOfArrival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		leave, err := q.enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +49,7 @@ func TestQueueServesInOrderOfArrival(t *testing.T) {
 
 func TestQueueKeepsObjectsApart(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
+	q := newQueue(clock.System{})
 	leaveA, err := q.enter(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func TestQueueKeepsObjectsApart(t *testing.T) {
 func TestQueueGivesUpWithItsContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		leave, err := q.enter(t.Context(), "b")
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +96,7 @@ func TestQueueGivesUpWithItsContext(t *testing.T) {
 
 func TestQueueTakesSeveralKeysWithoutDeadlock(t *testing.T) {
 	t.Parallel()
-	q := newQueue()
+	q := newQueue(clock.System{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -148,7 +150,7 @@ func (a *arrival) leaves(refused bool) {
 func TestQueueSavesTheTurnForWhoWasRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		winner := arrive(t, q)
 		one, two := arrive(t, q), arrive(t, q)
 		winner.leaves(false)
@@ -182,7 +184,7 @@ func TestQueueSavesTheTurnForWhoWasRefused(t *testing.T) {
 func TestQueueLosesPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		const writers = 60
 		first := arrive(t, q)
 		var line []*arrival
@@ -214,7 +216,7 @@ func TestQueueLosesPatience(t *testing.T) {
 func TestQueueLearnsHowLongReturnsTake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		holder := arrive(t, q)
 		waiting := arrive(t, q) // somebody to be polite before
 		for range 20 {
@@ -239,7 +241,7 @@ func TestQueueLearnsHowLongReturnsTake(t *testing.T) {
 func TestQueueGivesUpWhileTheTurnIsSaved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(clock.System{})
 		holder := arrive(t, q)
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)

@@ -102,7 +102,7 @@ func New(deps Deps) *Service {
 	if deps.IdempotencyLifetime == 0 {
 		deps.IdempotencyLifetime = DefaultIdempotencyLifetime
 	}
-	return &Service{deps: deps, queue: newQueue()}
+	return &Service{deps: deps, queue: newQueue(deps.Clock)}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
