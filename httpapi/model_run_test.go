@@ -100,6 +100,7 @@ func draw(r *rand.Rand, graves []grave, stands func(levels []string, name string
 		a.verb, a.name = "create namespace", ""
 	case n < 16:
 		a.verb, a.name, a.recursive = "drop namespace", "", r.IntN(3) == 0
+		a.force = r.IntN(3) == 0
 	case n < 22:
 		a.verb, a.name = "set namespace properties", ""
 	case n < 44:
@@ -115,10 +116,14 @@ func draw(r *rand.Rand, graves []grave, stands func(levels []string, name string
 		a.uuid, a.uuid2 = uuid(a.name), uuid(a.second)
 	case n < 88:
 		a.verb, a.into, a.as = "rename", path(), name()
+	case n < 91:
+		a.verb, a.force = "drop", r.IntN(3) == 0
 	case n < 93:
-		a.verb = "drop"
+		a.verb, a.view, a.force = "unregister", false, r.IntN(3) == 0
+	case n < 96:
+		a.verb, a.uuid, a.protected = "protect", uuid(a.name), r.IntN(3) > 0
 	default:
-		a.verb, a.view, a.grave = "register", false, graves[r.IntN(len(graves))]
+		a.verb, a.view, a.overwrite, a.grave = "register", false, r.IntN(2) == 0, graves[r.IntN(len(graves))]
 	}
 	return a
 }
@@ -147,10 +152,7 @@ func (p *pair) request(a action) (method, target, body string) {
 	case "create namespace":
 		return "POST", base, fmt.Sprintf(`{"namespace":%s,"properties":{%q:%q}}`, mustJSON(a.namespace), a.key, a.value)
 	case "drop namespace":
-		if a.recursive {
-			ns += "?recursive=true"
-		}
-		return "DELETE", ns, ""
+		return "DELETE", fmt.Sprintf("%s?recursive=%t&force=%t", ns, a.recursive, a.force), ""
 	case "set namespace properties":
 		return "POST", ns + "/properties", fmt.Sprintf(`{"updates":{%q:%q}}`, a.key, a.value)
 	case "create":
@@ -167,11 +169,23 @@ func (p *pair) request(a action) (method, target, body string) {
 		return "POST", p.prefix + kind + "/rename", fmt.Sprintf(`{"source":{"namespace":%s,"name":%s},"destination":{"namespace":%s,"name":%s}}`,
 			mustJSON(a.namespace), quoted(a.name), mustJSON(a.into), quoted(a.as))
 	case "drop":
-		return "DELETE", ns + kind + "/" + url.PathEscape(a.name), ""
+		return "DELETE", fmt.Sprintf("%s%s/%s?force=%t", ns, kind, url.PathEscape(a.name), a.force), ""
+	case "unregister":
+		return "POST", fmt.Sprintf("%s%s/%s/unregister?force=%t", ns, kind, url.PathEscape(a.name), a.force), ""
+	case "protect":
+		return "POST", p.protection(a.uuid, a.view), fmt.Sprintf(`{"protected":%t}`, a.protected)
 	case "register":
-		return "POST", ns + "/register", fmt.Sprintf(`{"name":%s,"metadata-location":%q}`, quoted(a.name), a.grave.location)
+		return "POST", ns + "/register", fmt.Sprintf(`{"name":%s,"metadata-location":%q,"overwrite":%t}`, quoted(a.name), a.grave.location, a.overwrite)
 	}
 	panic(a.verb)
+}
+
+func (p *pair) protection(uuid string, view bool) string {
+	kind := "table"
+	if view {
+		kind = "view"
+	}
+	return "/management/v1/warehouse/" + strings.TrimPrefix(p.prefix, "/catalog/v1/") + "/" + kind + "/" + uuid + "/protection"
 }
 
 func mustJSON(v any) string {
@@ -244,7 +258,9 @@ func (p *pair) describe(t *testing.T, h http.Handler) string {
 					if at.objects[key] != nil {
 						t.Errorf("%v has a table and a view named %q", levels, id.Name)
 					}
-					at.objects[key] = &modelObject{view: kind == "/views", name: id.Name, uuid: doc.Metadata.Table + doc.Metadata.View, properties: doc.Metadata.Properties}
+					o := &modelObject{view: kind == "/views", name: id.Name, uuid: doc.Metadata.Table + doc.Metadata.View, properties: doc.Metadata.Properties}
+					o.protected = strings.Contains(expect(t, do(h, "GET", p.protection(o.uuid, o.view), ""), 200).body, `"protected":true`)
+					at.objects[key] = o
 				}
 			}
 			walk(levels)
@@ -417,7 +433,8 @@ func (p *pair) replay(t *testing.T, said map[ids.ID]action, done map[ids.ID]int)
 		t.Fatal(err)
 	}
 	for id, a := range said {
-		if !inLog[id] && a.verb != "rename" { // a rename to the name that it has changes nothing
+		// A rename to the name that it has changes nothing, nor does protecting twice.
+		if !inLog[id] && a.verb != "rename" && a.verb != "protect" {
 			t.Errorf("%s was acknowledged and is not in the log", a)
 		}
 	}

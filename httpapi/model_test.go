@@ -24,6 +24,7 @@ type modelObject struct {
 	name       string
 	uuid       string
 	properties map[string]string
+	protected  bool
 }
 
 // grave is a table that was dropped before the test, whose metadata file can
@@ -40,6 +41,9 @@ type action struct {
 	as        string
 	view      bool
 	recursive bool
+	force     bool
+	overwrite bool
+	protected bool
 	key       string
 	value     string
 	uuid      string // asserted by a commit; what the answer told of a creation
@@ -62,6 +66,11 @@ func (a action) String() string {
 	if a.recursive {
 		s += " recursively"
 	}
+	for flag, set := range map[string]bool{"by force": a.force, "overwriting": a.overwrite, "protected": a.protected} {
+		if set {
+			s += " " + flag
+		}
+	}
 	if a.uuid != "" {
 		s += " uuid " + a.uuid
 	}
@@ -82,10 +91,23 @@ func (m *model) object(levels []string, name string) *modelObject {
 	return nil
 }
 
-func (m *model) living(uuid string) bool {
+// living returns the object with the uuid, nil for none.
+func (m *model) living(uuid string) *modelObject {
 	for _, n := range m.namespaces {
 		for _, o := range n.objects {
 			if o.uuid == uuid {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// guarded reports whether something in the namespaces is protected.
+func (m *model) guarded(keys []string) bool {
+	for _, key := range keys {
+		for _, o := range m.namespaces[key].objects {
+			if o.protected {
 				return true
 			}
 		}
@@ -130,6 +152,8 @@ func (m *model) apply(a action) int {
 			return 404
 		case !a.recursive && (len(inside) > 0 || len(n.objects) > 0):
 			return 409
+		case !a.force && m.guarded(append(inside, modelKey(a.namespace))):
+			return 409
 		}
 		for _, key := range append(inside, modelKey(a.namespace)) {
 			delete(m.namespaces, key)
@@ -140,6 +164,13 @@ func (m *model) apply(a action) int {
 			return 404
 		}
 		n.properties[a.key] = a.value
+		return 200
+	case "protect":
+		o := m.living(a.uuid)
+		if o == nil || o.view != a.view {
+			return 404
+		}
+		o.protected = a.protected
 		return 200
 	case "transaction":
 		one, two := m.object(a.namespace, a.name), m.object(a.namespace, a.second)
@@ -169,11 +200,15 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 		n.objects[key] = &modelObject{view: a.view, name: a.name, uuid: a.uuid, properties: map[string]string{a.key: a.value}}
 		return 200
 	case "register":
+		other := m.living(a.grave.uuid)
 		switch {
+		case o != nil && (!a.overwrite || o.view || o.protected):
+			return 409
+		case other != nil && other != o:
+			return 409
 		case o != nil:
-			return 409
-		case m.living(a.grave.uuid):
-			return 409
+			o.uuid, o.properties = a.grave.uuid, map[string]string{"was": "buried"}
+			return 200
 		}
 		n.objects[key] = &modelObject{name: a.name, uuid: a.grave.uuid, properties: map[string]string{"was": "buried"}}
 		return 200
@@ -188,8 +223,14 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 		}
 		o.properties[a.key] = a.value
 		return 200
-	case "drop":
+	case "drop", "unregister":
+		if o.protected && !a.force {
+			return 409
+		}
 		delete(n.objects, key)
+		if a.verb == "unregister" {
+			return 200
+		}
 		return 204
 	case "rename":
 		into := m.at(a.into)
@@ -220,7 +261,11 @@ func (m *model) describe() string {
 			if o.view {
 				kind = "view"
 			}
-			fmt.Fprintf(&b, "  %s %q %s %s\n", kind, o.name, o.uuid, pairs(o.properties))
+			fmt.Fprintf(&b, "  %s %q %s %s", kind, o.name, o.uuid, pairs(o.properties))
+			if o.protected {
+				b.WriteString(" protected")
+			}
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()
