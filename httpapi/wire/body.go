@@ -79,9 +79,11 @@ func bodyError(r *http.Request, err error, limit int64) error {
 	switch {
 	case errors.As(err, &tooMany), errors.Is(err, errTooLarge):
 		return tooLarge(limit)
+	case errors.Is(err, io.ErrUnexpectedEOF): // also cancels the context, and is the client's doing all the same
+		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: the body ended early", Cause: err}
 	case errors.Is(err, os.ErrDeadlineExceeded), r.Context().Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return &catalog.Error{Kind: catalog.Unavailable, Message: "The request body did not arrive in time", RetryAfter: time.Second, Cause: err}
 	default:
-		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: the body ended early", Cause: err}
+		return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: the body cannot be read", Cause: err}
 	}
 }

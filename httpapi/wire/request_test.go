@@ -45,22 +45,25 @@ func TestBodyIsReadWithinItsLimit(t *testing.T) {
 		r.Header.Set("Content-Encoding", encoding)
 		return r
 	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
 	for name, c := range map[string]struct {
 		request *http.Request
 		want    string
 		kind    catalog.Kind
 	}{
-		"at the limit":            {post(strings.NewReader("0123456789")), "0123456789", 0},
-		"over, announced":         {post(strings.NewReader("0123456789x")), "", catalog.BodyTooLarge},
-		"over, not announced":     {unsized("0123456789x"), "", catalog.BodyTooLarge},
-		"not announced":           {unsized("0123"), "0123", 0},
-		"none":                    {post(nil), "", 0},
-		"identity":                {encoded(strings.NewReader("x"), "identity"), "x", 0},
-		"no gzip":                 {encoded(strings.NewReader("x"), "gzip"), "", catalog.BadRequest},
-		"unknown encoding":        {encoded(strings.NewReader("x"), "br"), "", catalog.BadRequest},
-		"fails on the way":        {post(failing{errors.New("reset")}), "", catalog.BadRequest},
-		"deadline while it comes": {post(failing{context.DeadlineExceeded}), "", catalog.Unavailable},
-		"limit of the middleware": {post(failing{&http.MaxBytesError{Limit: 10}}), "", catalog.BodyTooLarge},
+		"at the limit":             {post(strings.NewReader("0123456789")), "0123456789", 0},
+		"over, announced":          {post(strings.NewReader("0123456789x")), "", catalog.BodyTooLarge},
+		"over, not announced":      {unsized("0123456789x"), "", catalog.BodyTooLarge},
+		"not announced":            {unsized("0123"), "0123", 0},
+		"none":                     {post(nil), "", 0},
+		"identity":                 {encoded(strings.NewReader("x"), "identity"), "x", 0},
+		"no gzip":                  {encoded(strings.NewReader("x"), "gzip"), "", catalog.BadRequest},
+		"unknown encoding":         {encoded(strings.NewReader("x"), "br"), "", catalog.BadRequest},
+		"fails on the way":         {post(failing{errors.New("reset")}), "", catalog.BadRequest},
+		"cut off by who went away": {post(failing{io.ErrUnexpectedEOF}).WithContext(gone), "", catalog.BadRequest},
+		"deadline while it comes":  {post(failing{context.DeadlineExceeded}), "", catalog.Unavailable},
+		"limit of the middleware":  {post(failing{&http.MaxBytesError{Limit: 10}}), "", catalog.BodyTooLarge},
 	} {
 		got, err := wire.ReadBody(c.request, 10)
 		if string(got) != c.want || (err == nil) != (c.kind == 0) || err != nil && catalog.KindOf(err) != c.kind {
