@@ -417,7 +417,7 @@ func TestOddViewsAreTheClientsFaultOrFine(t *testing.T) {
 	k.Namespace("db")
 	good := viewVersion(1, "spark", "select 1")
 	root := "file://" + k.Root
-	odd := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	odd := func(from, to string) string { return strings.Replace(good, from, to, 1) }
 	n := 0
 	for _, c := range []struct{ version, more string }{
 		{odd(`"version-id":1`, `"version-id":-1`), ""}, {odd(`"version-id":1`, `"version-id":2147483647`), ""}, {odd(`"version-id":1`, `"version-id":2147483648`), ""},

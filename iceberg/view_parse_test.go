@@ -71,11 +71,11 @@ func TestUnknownMembersOfNewVersionsSurvive(t *testing.T) {
 func TestParseViewRefuses(t *testing.T) {
 	t.Parallel()
 	good := string(newView(t, version(1, 0, "trino", "a"), "").Bytes())
-	replace := func(old, new string) string {
-		if !strings.Contains(good, old) {
-			t.Fatalf("no %s in %s", old, good)
+	replace := func(from, to string) string {
+		if !strings.Contains(good, from) {
+			t.Fatalf("no %s in %s", from, good)
 		}
-		return strings.Replace(good, old, new, 1)
+		return strings.Replace(good, from, to, 1)
 	}
 	for name, c := range map[string]struct {
 		doc, text string
