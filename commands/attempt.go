@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
@@ -29,7 +30,9 @@ type try struct {
 	// unconditional marks a commit without any requirement: the client said
 	// nothing about the base it expects, so losing a race is its business.
 	unconditional bool
-	files         []file
+
+	writing sync.Mutex
+	files   []file
 	// refuse turns a violated constraint into the caller's error; nil, or a nil
 	// answer, has the command decided anew, for the facts have changed.
 	refuse func(*eventstore.ConstraintError) error
@@ -44,7 +47,9 @@ type file struct {
 // put writes an object of a try. A failed Put may have left the object, so it
 // is remembered either way.
 func (t *try) put(ctx context.Context, objects storage.Objects, location string, data []byte) error {
+	t.writing.Lock()
 	t.files = append(t.files, file{objects, location})
+	t.writing.Unlock()
 	if err := objects.Put(ctx, location, data); err != nil {
 		return fromStorage(ctx, err)
 	}

@@ -210,19 +210,34 @@ func (s *Service) settleClaims(ctx context.Context, d *decided, current *iceberg
 // before the log has granted it: when another took it in between, the file is
 // deleted again, and its name holds a UUID, so that it can replace nobody's.
 func (s *Service) write(ctx context.Context, call Call, d *decided, t *try) error {
-	previous := ""
-	if d.base != nil {
-		previous = d.base.Pointer
+	if err := s.writeFile(ctx, d, t); err != nil {
+		return err
 	}
+	return s.describe(call, d)
+}
+
+// writeFile is the half of write that takes time; several tables of a try may
+// be at it together.
+func (s *Service) writeFile(ctx context.Context, d *decided, t *try) error {
 	var err error
-	if d.pointer, err = s.nextFile(ctx, d.store, d.next, previous); err != nil {
+	if d.pointer, err = s.nextFile(ctx, d.store, d.next, d.previous()); err != nil {
 		return err
 	}
 	file, _ := iceberg.EncodeFile(d.next)
-	if err := t.put(ctx, scope(d.store, d.claims), d.pointer, file); err != nil {
-		return err
+	return t.put(ctx, scope(d.store, d.claims), d.pointer, file)
+}
+
+// previous is the pointer of the state before, empty for a new table.
+func (d *decided) previous() string {
+	if d.base == nil {
+		return ""
 	}
-	event, err := d.event(previous)
+	return d.base.Pointer
+}
+
+// describe makes the record of what was written.
+func (s *Service) describe(call Call, d *decided) error {
+	event, err := d.event(d.previous())
 	if err != nil {
 		return err
 	}

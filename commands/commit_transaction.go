@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/documents"
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -84,6 +86,22 @@ func (s *Service) resolveAll(ctx context.Context, warehouse ids.ID, changes []*c
 	return facts, hints, err
 }
 
+// filesAtOnce is how many metadata files of one transaction are written side by
+// side: each is a round trip to the store, or a flush of the disk.
+const filesAtOnce = 8
+
+// writeFiles writes the files of all tables that change.
+func (s *Service) writeFiles(ctx context.Context, all []*decided, t *try) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(filesAtOnce)
+	for _, d := range all {
+		if d.next != nil {
+			group.Go(func() error { return s.writeFile(ctx, d, t) })
+		}
+	}
+	return group.Wait()
+}
+
 // decideAll decides every change before it writes any file.
 func (s *Service) decideAll(ctx context.Context, call Call, warehouse ids.ID, changes []*change, t *try) ([]*decided, error) {
 	facts, hints, err := s.resolveAll(ctx, warehouse, changes)
@@ -101,10 +119,13 @@ func (s *Service) decideAll(ctx context.Context, call Call, warehouse ids.ID, ch
 			return nil, err
 		}
 	}
+	if err := s.writeFiles(ctx, all, t); err != nil {
+		return nil, err
+	}
 	commit := s.newCommit(&facts[0], s.claim(call, 204, ids.Nil, "", nil))
 	for _, d := range all {
 		if d.next != nil {
-			if err := s.write(ctx, call, d, t); err != nil {
+			if err := s.describe(call, d); err != nil {
 				return nil, err
 			}
 			commit.Records = append(commit.Records, d.record)

@@ -1,16 +1,20 @@
 package commands_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 func transact(k *kit.Kit, changes ...commands.CommitTable) error {
@@ -201,4 +205,73 @@ func TestTransactionSizeIsBounded(t *testing.T) {
 		changes[i] = k.Change(kit.At("db", fmt.Sprint("t", i)), "", "")
 	}
 	wantError(t, transact(k, changes...), catalog.BadRequest, "")
+}
+
+// meetingStore lets no Put end before so many of them are under way.
+type meetingStore struct {
+	storage.Store
+	meet *meeting
+}
+
+type meeting struct {
+	left atomic.Int64
+	all  chan struct{}
+}
+
+type meetingObjects struct {
+	storage.Objects
+	meet *meeting
+}
+
+func (s meetingStore) Scoped(claims []storage.Key) storage.Objects {
+	return meetingObjects{s.Store.Scoped(claims), s.meet}
+}
+
+func (o meetingObjects) Put(ctx context.Context, location string, data []byte) error {
+	if o.meet.left.Add(-1) == 0 {
+		close(o.meet.all)
+	}
+	select {
+	case <-o.meet.all:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return o.Objects.Put(ctx, location, data)
+}
+
+type meetingOpener struct {
+	stores *storage.Stores
+	meet   *meeting
+}
+
+func (o meetingOpener) Open(ctx context.Context, p storage.Profile) (storage.Store, error) {
+	store, err := o.stores.Open(ctx, p)
+	return meetingStore{store, o.meet}, err
+}
+
+// Each file is a round trip to the store: a transaction pays for one of them,
+// not for one a table.
+func TestFilesOfATransactionAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	meet := &meeting{all: make(chan struct{})}
+	close(meet.all)
+	k := kit.New(t, kit.Setup{Opener: func(s *storage.Stores) kit.Opener { return meetingOpener{s, meet} }})
+	k.Namespace("db")
+	var changes []commands.CommitTable
+	for _, name := range []string{"a", "b", "c", "d"} {
+		k.Table("db", name)
+		changes = append(changes, k.Change(kit.At("db", name), kit.Head(0), kit.Append(1, 0, 1)))
+	}
+	meet.all = make(chan struct{})
+	meet.left.Store(int64(len(changes)))
+	ctx, cancel := context.WithTimeout(k.Context(), 20*time.Second)
+	defer cancel()
+	if err := k.Commands.CommitTransaction(ctx, k.Call(), commands.CommitTransaction{Warehouse: k.Warehouse, Changes: changes}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if current(t, k, name) != 1 {
+			t.Errorf("%s was not committed", name)
+		}
+	}
 }
