@@ -40,7 +40,7 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse", "/v1/warehouse", `{"warehouse-name":"new","storage-profile":{"type":"file","root":"file://{root}/new"}}`},
 	{"GET /v1/warehouse/{warehouse_id}", "/v1/warehouse/{w}", ""},
 	{"DELETE /v1/warehouse/{warehouse_id}", "/v1/warehouse/{w}", ""},
-	{"POST /v1/warehouse/{warehouse_id}/rename", "/v1/warehouse/{w}/rename", `{"new-name":"new"}`},
+	{"POST /v1/warehouse/{warehouse_id}/rename", "/v1/warehouse/{w}/rename", `{"new-name":"renamed"}`},
 	{"POST /v1/warehouse/{warehouse_id}/activate", "/v1/warehouse/{w}/activate", ""},
 	{"POST /v1/warehouse/{warehouse_id}/deactivate", "/v1/warehouse/{w}/deactivate", ""},
 	{"POST /v1/warehouse/{warehouse_id}/storage", "/v1/warehouse/{w}/storage", `{"storage-profile":{"type":"file","root":"file://{root}/demo"}}`},

@@ -21,11 +21,13 @@ func (a *API) getInfo(w http.ResponseWriter, r *http.Request) error {
 	body = append(body, `,"bootstrapped":`...)
 	body = strconv.AppendBool(body, info.Bootstrapped)
 	// The default project's id on the wire is the nil UUID, as Lakekeeper's.
-	server, project := "null", "null"
+	// Before bootstrap the server has no id yet; the specification says null and
+	// has no null there, so the nil UUID stands for it.
+	project := "null"
 	if info.Bootstrapped {
-		server, project = `"`+info.ID.String()+`"`, `"`+info.DefaultProject.String()+`"`
+		project = `"` + info.DefaultProject.String() + `"`
 	}
-	body = append(body, `,"server-id":`+server+`,"default-project-id":`+project...)
+	body = append(body, `,"server-id":"`+info.ID.String()+`","default-project-id":`+project...)
 	body = append(body, `,"authz-backend":`...)
 	body = wire.AppendString(body, a.deps.AuthzBackend)
 	body = append(body, `,"aws-system-identities-enabled":false,"azure-system-identities-enabled":false,"gcp-system-identities-enabled":false`...)

@@ -1,0 +1,133 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/icecore-catalog/icecore/httpapi"
+)
+
+const managementReference = "../docs/reference/management.md"
+
+// unserved says of operations that are not served whether they will be, and
+// why not now. The first rule whose pattern fits counts; each has to be needed.
+var unserved = []struct{ pattern, state, why string }{
+	{`/permissions/.*/access$`, "refused", "an older form of `authorizer-actions`, deprecated in Lakekeeper itself"},
+	{`/managed-by$`, "refused", "there is no second control plane: a warehouse belongs to those who may change it"},
+	{`/permissions/`, "planned", "with OpenFGA as second authorizer"},
+	{`/actions$|/action/batch-check$`, "planned", "with users and rights"},
+	{`/grants(/grantable-privileges)?$`, "planned", "with users and rights"},
+	{`/tags(/|$)|/column-tags$|/tag-definition`, "planned", "with tags"},
+	{`/role(/|$)|/search/role$`, "planned", "with users and rights"},
+	{`/user(/|$)|/search/user$|/whoami$`, "planned", "with authentication: nobody is known by name before"},
+	{`/deleted-tabulars(/undrop)?$|/task-queue/soft_deletion/config$`, "planned", "with soft deletion"},
+	{`/task(/|-queue/)`, "planned", "with the view of jobs"},
+	{`/generic-table/`, "planned", "with generic tables"},
+	{`/move$`, "planned", "moving a namespace is an event of its own"},
+	{`/warehouse-creation-validation$|/storage/validate-(access|credential|profile)$`, "planned", "with stores that have credentials; creating a warehouse tries its storage out today"},
+}
+
+// TestManagementReference generates the list of what the management API serves
+// from the specification and the route table.
+func TestManagementReference(t *testing.T) {
+	t.Parallel()
+	want := managementPage(t)
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		if err := os.WriteFile(managementReference, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(managementReference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the route table and the specification say: run ./task gen", managementReference)
+	}
+}
+
+func managementPage(t *testing.T) []byte {
+	t.Helper()
+	operations, _ := managementSpecification(t)
+	served := servedManagement()
+	rows := map[string][]string{}
+	used := make([]bool, len(unserved))
+	for _, m := range operations {
+		path := strings.TrimPrefix(m.path, managementRoot)
+		note := m.summary
+		if m.deprecated {
+			note += "; deprecated in Lakekeeper"
+		}
+		if served[m.name()] {
+			delete(served, m.name())
+			rows["served"] = append(rows["served"], fmt.Sprintf("| %s | `%s` | %s |", m.method, path, note))
+			continue
+		}
+		i := slices.IndexFunc(unserved, func(rule struct{ pattern, state, why string }) bool {
+			return regexp.MustCompile(rule.pattern).MatchString(m.path)
+		})
+		if i < 0 {
+			t.Errorf("%s is not served: say in unserved whether it will be", m.name())
+			continue
+		}
+		used[i] = true
+		rows[unserved[i].state] = append(rows[unserved[i].state], fmt.Sprintf("| %s | `%s` | %s | %s |", m.method, path, note, unserved[i].why))
+	}
+	for i, rule := range unserved {
+		if !used[i] {
+			t.Errorf("no operation needs the rule %s", rule.pattern)
+		}
+	}
+	var own []string
+	for _, route := range httpapi.Routes(httpapi.Deps{}) {
+		if served[route.Method+" "+route.Template] {
+			own = append(own, fmt.Sprintf("| %s | `%s` |", route.Method, strings.TrimPrefix(route.Template, managementRoot)))
+		}
+	}
+	b := bytes.NewBufferString(managementIntroduction)
+	table := func(title, text, head string, rows []string) {
+		fmt.Fprintf(b, "\n## %s (%d)\n\n%s\n\n%s\n%s\n", title, len(rows), text, head, strings.Join(rows, "\n"))
+	}
+	const three, four = "| method | path below `/management` | |\n|---|---|---|", "| method | path below `/management` | | |\n|---|---|---|---|"
+	table("Served", "A test holds each of these against the specification: a request that it allows, the answer, and a refusal.", three, rows["served"])
+	table("Planned", "Answered with 404 in the error form until then; `POST /v1/project/grants` with 405, for its path is also that of a project.", four, rows["planned"])
+	table("Refused", "Answered with 404 in the error form.", four, rows["refused"])
+	table("Ours", "Served beside the specification.", "| method | path below `/management` |\n|---|---|", own)
+	return b.Bytes()
+}
+
+const managementIntroduction = `# Management API
+
+<!-- Generated from the route table and schema/openapi/lakekeeper-management.yaml by ./task gen. Do not edit. -->
+
+` + "`/management/v1`" + ` keeps the wire form of Lakekeeper's management API, so that its clients work unchanged. Here is what of it is
+served, and where it means something else.
+
+## What to know
+
+- **Storage profile.** ` + "`{\"type\":\"file\",\"root\":\"file:///…\"}`" + ` is ours: a folder below one of the configured roots. It needs no credential, so one
+  that is given is refused (406), and so is ` + "`managed-by`" + ` other than ` + "`self-managed`" + `. Updating the storage takes the same root only: another one
+  is refused (400), for the files would be lost; the profile is tried out by writing, reading and deleting.
+- **Delete profile.** ` + "`hard`" + ` and ` + "`soft`" + ` with ` + "`expiration-seconds`" + ` are kept as events and shown. Today a drop is for good under either: soft deletion is
+  not built yet. When it comes, the profile of that time counts for the drops after it.
+- **Deactivated warehouses** are hidden from their clients: Iceberg REST, search and protection answer as if there were none (404
+  ` + "`NoSuchWarehouseException`" + `). Who manages them sees and changes them.
+- **Deleting** needs an empty warehouse (409 ` + "`WarehouseNotEmpty`" + `) whose dropped tables have no files left to purge (409
+  ` + "`WarehouseHasUnfinishedTasks`" + `), and ` + "`force=true`" + ` if it is protected (409 ` + "`WarehouseProtected`" + `). Projects have to be empty too (409
+  ` + "`ProjectNotEmpty`" + `); the default project stays. The files in the storage are left as they are.
+- **Projects** are named by ` + "`x-project-id`" + `, the path, or the deprecated member and parameter ` + "`project-id`, `projectId`" + `. Ids are up to 128 ASCII letters,
+  digits, hyphens and underscores; the default project is the nil UUID. An id is free again when its project is deleted.
+- **Objects below a warehouse** are named by their id; of tables and views the table-uuid is as good. ` + "`updated_at`" + ` is when the object was last changed.
+- **Search** ranks by trigrams of the dotted path, as Lakekeeper does: the ten nearest that the caller may see, 64 characters of the text. A UUID finds
+  what has it, and what stands in the namespace that has it.
+- **Statistics.** Those of a warehouse count living tables and views, by the hour of the log's own time. Those of endpoints are counted in memory and
+  stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. Search and statistics follow the log by seconds.
+- **Idempotency-Key** works on every mutation, as it does for Iceberg REST.
+- **server-id** is the nil UUID before bootstrap.
+`
