@@ -68,45 +68,56 @@ func prepareKit(ctx context.Context, cache string, log io.Writer) (*kit, error) 
 	}
 	sum := sha256.Sum256(pom)
 	home := filepath.Join(cache, "kit-"+hex.EncodeToString(sum[:8]))
-	list := filepath.Join(home, "classpath.txt")
-	classPath, err := os.ReadFile(list)
-	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "fetching the kit into %s (100 MB, once)\n", cache)
-		if err := unpack(home); err != nil {
-			return nil, err
-		}
-		maven := exec.CommandContext(ctx, mvn, "-B", "-q", "-Dstyle.color=never", "-Dmaven.repo.local="+filepath.Join(cache, "m2"),
-			"-f", filepath.Join(home, "pom.xml"), mavenPlugin+":build-classpath", "-Dmdep.outputFile="+list+".new")
-		if out, err := maven.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("maven can't fetch the kit from Maven Central (or from the mirror in its settings.xml): %w\n%s", err, out)
-		}
-		if err := os.Rename(list+".new", list); err != nil {
-			return nil, err
-		}
-		classPath, err = os.ReadFile(list)
-		if err != nil {
-			return nil, err
-		}
-	} else if err != nil {
-		return nil, err
-	} else if err := unpack(home); err != nil {
+	if err := unpack(home); err != nil {
 		return nil, err
 	}
+	classPath, err := resolve(ctx, mvn, cache, home, log)
+	if err != nil {
+		return nil, err
+	}
+	classes, err := compile(ctx, javac, home, classPath)
+	if err != nil {
+		return nil, err
+	}
+	return &kit{java: java, classPath: classes + string(os.PathListSeparator) + classPath}, nil
+}
+
+// resolve returns the class path of the kit, and fetches it the first time.
+func resolve(ctx context.Context, mvn, cache, home string, log io.Writer) (string, error) {
+	list := filepath.Join(home, "classpath.txt")
+	if text, err := os.ReadFile(list); !errors.Is(err, fs.ErrNotExist) {
+		return string(text), err
+	}
+	fmt.Fprintf(log, "fetching the kit into %s (100 MB, once)\n", cache)
+	maven := exec.CommandContext(ctx, mvn, "-B", "-q", "-Dstyle.color=never", "-Dmaven.repo.local="+filepath.Join(cache, "m2"),
+		"-f", filepath.Join(home, "pom.xml"), mavenPlugin+":build-classpath", "-Dmdep.outputFile="+list+".new")
+	if out, err := maven.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("maven can't fetch the kit from Maven Central (or from the mirror in its settings.xml): %w\n%s", err, out)
+	}
+	if err := os.Rename(list+".new", list); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(list)
+	return string(text), err
+}
+
+// compile returns the folder with the classes of ours.
+func compile(ctx context.Context, javac, home, classPath string) (string, error) {
 	classes := filepath.Join(home, "classes")
-	args := []string{"-proc:none", "-nowarn", "-cp", string(classPath), "-d", classes}
-	err = filepath.WalkDir(filepath.Join(home, "java"), func(path string, d fs.DirEntry, err error) error {
+	args := []string{"-proc:none", "-nowarn", "-cp", classPath, "-d", classes}
+	err := filepath.WalkDir(filepath.Join(home, "java"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".java") {
 			args = append(args, path)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	if out, err := exec.CommandContext(ctx, javac, args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile the subclass: %w\n%s", err, out)
+		return "", fmt.Errorf("compile the subclass: %w\n%s", err, out)
 	}
-	return &kit{java: java, classPath: classes + string(os.PathListSeparator) + string(classPath)}, nil
+	return classes, nil
 }
 
 // unpack writes pom and sources anew.
@@ -198,7 +209,7 @@ func (k *kit) run(ctx context.Context, url, out string, selectors []string) ([]t
 		return nil, err
 	}
 	if len(cases) == 0 {
-		return nil, fmt.Errorf("the kit ran no test (see %s): %w", console.Name(), runErr)
+		return nil, fmt.Errorf("the kit ran no test (see %s): %v", console.Name(), runErr) //nolint:errorlint // it may be nil
 	}
 	if runErr != nil && len(failed(cases)) == 0 {
 		return nil, fmt.Errorf("the kit failed although none of its tests did (see %s): %w", console.Name(), runErr)
