@@ -67,7 +67,7 @@ func (s Store) add(ctx context.Context, counts map[call]int64) error {
 			k.project = ids.Nil.String() // the default project
 		}
 		warehouses, projects = append(warehouses, k.warehouse), append(projects, k.project)
-		routes, statuses, requests = append(routes, k.method+" "+k.route), append(statuses, int16(k.status)), append(requests, v) //nolint:gosec // G115: HTTP statuses have three digits
+		routes, statuses, requests = append(routes, k.method+" "+k.route), append(statuses, int16(k.status)), append(requests, v)
 	}
 	_, err := s.pool.Exec(ctx, addSQL, now.Truncate(time.Hour).Add(time.Hour), now, warehouses, projects, routes, statuses, requests)
 	return err
