@@ -70,6 +70,15 @@ func (p *parts[T]) named(id int) (it T, ok bool) {
 	return it, false
 }
 
+// own returns the id of the part that the request calls so, where it added one;
+// else the id itself. Views look there first.
+func (p *parts[T]) own(id int) int {
+	if ours, sent := p.sent[id]; sent {
+		return ours
+	}
+	return id
+}
+
 func (p *parts[T]) at(i int) (id int, raw []byte) {
 	return p.items[i].partID(), p.items[i].bytes()
 }

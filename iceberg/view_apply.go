@@ -33,17 +33,20 @@ func (ch addSchema) applyView(b *viewBuilder) error {
 	if err := b.loadSchemas(); err != nil {
 		return err
 	}
-	if id, ok := b.schemas.same(ch.schema); ok {
-		b.lastAddedSchema = id
-		return nil
+	id, ok := b.schemas.same(ch.schema)
+	if !ok {
+		id = b.schemas.nextID(0)
+		s, err := parseSchema(withSchemaID(ch.schema.raw, id))
+		if err != nil {
+			return err
+		}
+		b.schemas.add(s)
+		b.changed = true
 	}
-	id := b.schemas.nextID(0)
-	s, err := parseSchema(withSchemaID(ch.schema.raw, id))
-	if err != nil {
-		return err
+	b.lastAddedSchema = id
+	if ch.schema.hasID {
+		b.schemas.name(ch.schema.id, id)
 	}
-	b.schemas.add(s)
-	b.lastAddedSchema, b.changed = id, true
 	return nil
 }
 
@@ -85,13 +88,15 @@ type addViewVersion struct{ version *viewVersion }
 
 // applyView takes the client's version id for a hint: a version that behaves
 // as one that is there is reused, else it gets the next id. Two clients that
-// replaced a view at the same time have both chosen the same one.
+// replaced a view at the same time have both chosen the same one. Whoever goes
+// on by the id that he chose means what he added: no requirement would tell him
+// that somebody else has got it.
 func (ch addViewVersion) applyView(b *viewBuilder) error {
 	v := ch.version
 	if err := v.check("replace"); err != nil {
 		return err
 	}
-	schemaID := v.schemaID
+	schemaID := b.schemas.own(v.schemaID)
 	if schemaID == lastAdded {
 		if b.lastAddedSchema < 0 {
 			return invalid("Cannot set last added schema: no schema has been added")
@@ -114,12 +119,13 @@ func (ch addViewVersion) applyView(b *viewBuilder) error {
 	if id, ok := b.versions.same(v); ok {
 		// Java forgets "last added" here unless the version came with this
 		// request, so that -1 fails; clients other than its own send it.
-		b.lastAddedVersion, _ = b.versions.get(id)
-		return nil
+		v, _ = b.versions.get(id)
+	} else {
+		b.versions.add(v)
+		b.added[v.id], b.changed = true, true
 	}
-	b.versions.add(v)
-	b.added[v.id] = true
-	b.lastAddedVersion, b.changed = v, true
+	b.lastAddedVersion = v
+	b.versions.name(ch.version.id, v.id)
 	return nil
 }
 
@@ -134,6 +140,8 @@ func (ch setCurrentVersion) applyView(b *viewBuilder) error {
 			return invalid("Cannot set last version id: no current version id has been set")
 		}
 		id = b.lastAddedVersion.id
+	} else {
+		id = b.versions.own(id)
 	}
 	if id == b.currentVersionID {
 		return nil

