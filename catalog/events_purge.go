@@ -66,7 +66,7 @@ type PurgeStarted struct {
 	// Outside are files that the metadata reaches and that lie outside the
 	// claims: they are somebody's, and stay. At most [MaxReported].
 	Outside     []string
-	OutsideMore bool // there are more of them
+	OutsideMore bool // there are more of them, or not all was looked at
 }
 
 func (e *PurgeStarted) fields(c *coder, uuid string) {

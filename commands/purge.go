@@ -25,8 +25,10 @@ type Purging struct {
 	Objects storage.Objects
 	// Folders are the locations of the claims.
 	Folders []string
-	// Everything below the claims goes: the object was created here.
-	Everything bool
+	// Announced is what the purge started with, or would. Everything in it is
+	// set by whether the object was created here; the rest, before the start, is
+	// for the job to find out.
+	Announced catalog.PurgeStarted
 
 	facts *projections.Facts
 }
@@ -61,11 +63,16 @@ func (s *Service) ResolvePurge(ctx context.Context, in Purge) (*Purging, error) 
 		}
 		p.Folders = append(p.Folders, l.String())
 	}
-	taken, err := s.deps.Claims.TakenOver(ctx, in.Object)
+	if p.Purging {
+		p.Announced, err = s.deps.Claims.PurgeStarted(ctx, in.Object)
+	} else {
+		var taken bool
+		taken, err = s.deps.Claims.TakenOver(ctx, in.Object)
+		p.Announced.Everything = !taken
+	}
 	if err != nil {
 		return nil, unavailable(err, "The catalog is not available")
 	}
-	p.Everything = !taken
 	return p, nil
 }
 

@@ -69,6 +69,9 @@ type Deps struct {
 	// clients, and must be what the commands were given; 0 means
 	// [commands.DefaultIdempotencyLifetime].
 	IdempotencyLifetime time.Duration
+	// ProbesOnly leaves all out but the probes, for an instance that runs jobs
+	// and answers no client.
+	ProbesOnly bool
 }
 
 // New returns the handler of the whole server: Iceberg REST below /catalog/v1,
@@ -112,6 +115,9 @@ type group struct {
 
 // groups returns all that is served.
 func groups(deps Deps) []group {
+	if deps.ProbesOnly {
+		return []group{{"", probes{deps}.routes()}}
+	}
 	iceberg := icebergrest.New(icebergrest.Deps{
 		Commands:            deps.Commands,
 		Queries:             deps.Queries,

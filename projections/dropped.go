@@ -22,8 +22,8 @@ var holdersSQL string
 //go:embed sql/taken_over.sql
 var takenOverSQL string
 
-//go:embed sql/purges.sql
-var purgesSQL string
+//go:embed sql/purge_started.sql
+var purgeStartedSQL string
 
 // Dropped is a dropped table or view that still holds its locations.
 type Dropped struct {
@@ -98,23 +98,35 @@ func (c Claims) TakenOver(ctx context.Context, object ids.ID) (bool, error) {
 	return taken, nil
 }
 
-// Purge is a dropped object whose files wait to be deleted.
-type Purge struct{ Warehouse, Object, Drop ids.ID }
-
-// Purges returns up to limit objects whose files wait to be purged, in order of
-// their ids, from behind one of them.
-func (c Claims) Purges(ctx context.Context, after ids.ID, limit int) ([]Purge, error) {
-	rows, err := c.db.Query(ctx, purgesSQL, [16]byte(after), limit)
+// PurgeStarted returns what was announced when the purge of an object started:
+// its metadata may be gone by now. A payload that was erased announces nothing,
+// and that the data stays.
+func (c Claims) PurgeStarted(ctx context.Context, object ids.ID) (catalog.PurgeStarted, error) {
+	rows, err := c.db.Query(ctx, purgeStartedSQL, [16]byte(object))
 	if err != nil {
-		return nil, fmt.Errorf("read what waits to be purged: %w", err)
+		return catalog.PurgeStarted{}, fmt.Errorf("read the start of a purge: %w", err)
 	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Purge, error) {
-		var p Purge
-		err := row.Scan((*[16]byte)(&p.Warehouse), (*[16]byte)(&p.Object), (*[16]byte)(&p.Drop))
-		return p, err
+	announced := catalog.PurgeStarted{KeepsData: true}
+	var typ, schema string
+	var data []byte
+	_, err = pgx.ForEachRow(rows, []any{&typ, &schema, &data}, func() error {
+		if data == nil {
+			return nil
+		}
+		event, err := catalog.Decode(typ, schema, data)
+		if err != nil {
+			return err
+		}
+		switch e := event.(type) {
+		case *catalog.TablePurgeStarted:
+			announced = e.PurgeStarted
+		case *catalog.ViewPurgeStarted:
+			announced = e.PurgeStarted
+		}
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what waits to be purged: %w", err)
+		return catalog.PurgeStarted{}, fmt.Errorf("read the start of a purge: %w", err)
 	}
-	return list, nil
+	return announced, nil
 }

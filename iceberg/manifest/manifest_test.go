@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/snappy"
 )
 

@@ -19,6 +19,7 @@ import (
 // appends have their own, so that appends that wait for a lock starve no load.
 type pools struct {
 	read, append *pgxpool.Pool
+	jobs         *pgxpool.Pool // of the workers
 	// conn is how single connections outside the pools are made.
 	conn   *pgx.ConnConfig
 	pooler bool // a pooler such as PgBouncer stands between
@@ -54,10 +55,19 @@ func openPools(ctx context.Context, c config.Database, tracing *telemetry.Tracin
 		p.read.Close()
 		return nil, err
 	}
+	if p.jobs, err = openPool(ctx, conn, jobPool, nil); err != nil {
+		p.read.Close()
+		p.append.Close()
+		return nil, err
+	}
 	return p, nil
 }
 
+// jobPool is the size of the workers' pool: a job holds a connection for moments.
+const jobPool = 4
+
 func (p *pools) close() {
+	p.jobs.Close()
 	p.append.Close()
 	p.read.Close()
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/icecore-catalog/icecore/projections/document"
 	"github.com/icecore-catalog/icecore/queries"
 	"github.com/icecore-catalog/icecore/storage"
+	"github.com/icecore-catalog/icecore/workers"
 )
 
 // server is all parts of one instance, wired.
@@ -44,6 +45,7 @@ type server struct {
 	queries   *queries.Service
 	ids       ids.Source
 	usage     *usage.Counter
+	workers   *workers.Workers // nil without that role
 	handler   http.Handler
 }
 
@@ -74,7 +76,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	// The log and the read models.
 	s.store, err = eventstore.New(ctx, eventstore.Config{
 		Pool: s.pools.append, ReadPool: s.pools.read, Conn: s.pools.conn,
-		Clock: now, IDs: s.ids, Projectors: projections.Inline(),
+		Clock: now, IDs: s.ids, Projectors: append(projections.Inline(), workers.Enqueuer{}),
 		Observer: metrics.LogObserver(log), Logger: log,
 		SigningKey: c.Log.CheckpointKey.Reveal(), VerifierKeys: c.Log.CheckpointVerifiers,
 		SharedFlights: sharedFlights(c.Database.SharedCommits),
@@ -117,6 +119,19 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Reports: reports.NewStore(s.pools.read), TokenSecret: tokenSecret(c.Catalog, s.store.LogID()),
 	})
 
+	// What is done later.
+	roles, err := rolesOf(c.Jobs.Roles)
+	if err != nil {
+		return nil, err
+	}
+	if roles.worker {
+		if s.workers, err = workers.New(workers.Config{
+			Pool: s.pools.jobs, Commands: s.commands, Documents: s.documents, Clock: now, Logger: log, PurgeRate: c.Jobs.PurgeRate,
+		}); err != nil {
+			return nil, err
+		}
+	}
+
 	// The edge.
 	s.usage = usage.NewCounter()
 	origins, err := middleware.ParseOrigins(c.HTTP.CORSOrigins)
@@ -128,6 +143,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Counter: s.usage, Origins: origins, DiscardReports: s.reports == nil,
 		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
 		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
+		ProbesOnly: !roles.api,
 	}
 	if s.tracing.Enabled {
 		deps.TracerProvider = s.tracing.Provider
@@ -140,6 +156,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}
 	metrics.Pool("read", s.pools.read)
 	metrics.Pool("append", s.pools.append)
+	metrics.Pool("jobs", s.pools.jobs)
 	return s, nil
 }
 
@@ -199,6 +216,7 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 	group.Go(func() error { return s.follow(beside) })
 	group.Go(func() error { return s.countUsage(beside, clock.System{}) })
 	group.Go(func() error { return s.tidy(beside, clock.System{}) })
+	group.Go(func() error { return s.work(beside) })
 
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(httpapi.Listener(listener)) }()

@@ -69,6 +69,16 @@ var matrix = map[string][]edge{
 
 	"internal/reports": {},
 
+	// What is done later.
+	"workers": {
+		{"commands", "the mutations that jobs bring about"},
+		{"iceberg", "manifests say what a purge reaches"},
+		{"catalog", "events that ask for jobs, and those that jobs report in"},
+		{"eventstore", "a job is inserted in the commit that asks for it"},
+		{"storage", "files are deleted below the claims of their object"},
+		{"internal/documents", "the metadata file of what was dropped"},
+	},
+
 	// The edge.
 	"httpapi": {
 		{"commands", "mutating routes"},
@@ -83,7 +93,7 @@ var matrix = map[string][]edge{
 	"internal/app": {
 		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
 		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
-		{"commands", "wiring"}, {"queries", "wiring"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"workers", "wiring"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
 		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
 		{"internal/postgres", "dev runs its own PostgreSQL"},
 	},
@@ -139,6 +149,7 @@ var doors = []struct {
 }{
 	{"github.com/gorilla/mux", []string{"httpapi"}, "routing"},
 	{"github.com/jackc/pgx/v5", []string{"eventstore", "projections", "authz/grants", "storage/secrets", "workers", "queries", "schema", "internal", "bench", "e2e"}, "SQL"},
+	{"github.com/riverqueue/river", []string{"workers"}, "jobs"},
 	{"github.com/cloudevents/sdk-go/v2", []string{"eventstore", "publishers", "httpapi/events"}, "envelope and wire encoding"},
 	{"golang.org/x/mod", []string{"eventstore"}, "Merkle tree and signed notes"},
 	{"golang.org/x/text", []string{"catalog"}, "Unicode normalisation under name folding"},

@@ -12,6 +12,7 @@ type Config struct {
 	Auth      Auth
 	Catalog   Catalog
 	Log       Log
+	Jobs      Jobs
 	Telemetry Telemetry
 }
 
@@ -59,6 +60,12 @@ type Log struct {
 	CheckpointVerifiers []string      `env:"CHECKPOINT_VERIFIERS" doc:"Public keys of earlier signing keys, separated by commas, for verify. That of the current one is always among them."`
 	CheckpointEvery     time.Duration `env:"CHECKPOINT_EVERY" default:"1m" min:"1s" doc:"How often a checkpoint is written while the log grows."`
 	PartitionSize       int64         `env:"PARTITION_SIZE" default:"5000000" min:"1000" doc:"Numbers per partition of the event table. Applies to partitions made from now on."`
+}
+
+// Jobs says which part of the work an instance does, and how fast.
+type Jobs struct {
+	Roles     []string `env:"ROLES" default:"api,worker" doc:"What this instance does, separated by commas: api answers requests; worker runs jobs, such as the deletion of purged tables' files. Every instance sequences the log and serves /health, /ready and /metrics. At least one instance has to be a worker."`
+	PurgeRate int      `env:"PURGE_RATE" default:"500" min:"1" doc:"Largest number of files a second that this instance deletes for tables and views that were dropped with purge."`
 }
 
 // Telemetry says what the server tells about itself.

@@ -48,6 +48,8 @@ type Setup struct {
 	Flights *Flights
 	// Damaged skips the check of documents at the end: the test spoils files.
 	Damaged bool
+	// Projectors run in each commit beside the read models.
+	Projectors []eventstore.Projector
 	// NoSaver keeps documents out of the database's cache.
 	NoSaver bool
 }
@@ -104,7 +106,7 @@ func New(t testing.TB, setup Setup) *Kit {
 	}
 	var err error
 	k.Store, err = eventstore.New(t.Context(), eventstore.Config{
-		Pool: k.Pool, Clock: k.Clock, IDs: k.IDs, Projectors: projections.Inline(),
+		Pool: k.Pool, Clock: k.Clock, IDs: k.IDs, Projectors: append(projections.Inline(), setup.Projectors...),
 	})
 	if err != nil {
 		t.Fatal(err)

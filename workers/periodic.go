@@ -1,0 +1,59 @@
+package workers
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+)
+
+//go:embed sql/sweep.sql
+var sweepSQL string
+
+// sweepPage bounds one statement of the sweep.
+const sweepPage = 1000
+
+// periodic is what the elected process brings about again and again.
+func periodic(every time.Duration) []*river.PeriodicJob {
+	return []*river.PeriodicJob{
+		river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
+			return sweepArgs{}, &river.InsertOpts{Queue: queueMaintenance, MaxAttempts: 1}
+		}, &river.PeriodicJobOpts{RunOnStart: true}),
+	}
+}
+
+// sweepArgs ask for jobs that are missing.
+type sweepArgs struct{}
+
+// Kind implements river.JobArgs.
+func (sweepArgs) Kind() string { return "sweep" }
+
+type sweeper struct {
+	river.WorkerDefaults[sweepArgs]
+	pool  *pgxpool.Pool
+	every time.Duration
+}
+
+// Work implements river.Worker.
+func (s *sweeper) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
+	_, err := sweep(ctx, s.pool)
+	return err
+}
+
+// sweep inserts the jobs that are missing and returns how many they were.
+func sweep(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
+	var made int64
+	for {
+		tag, err := pool.Exec(ctx, sweepSQL, PurgeArgs{}.Kind(), queuePurge, sweepPage)
+		if err != nil {
+			return made, fmt.Errorf("look for purges without a job: %w", err)
+		}
+		made += tag.RowsAffected()
+		if tag.RowsAffected() < sweepPage {
+			return made, nil
+		}
+	}
+}
