@@ -138,7 +138,7 @@ func TestCreateWarehouse(t *testing.T) {
 	}
 	for _, name := range []string{"third", "", "a\x00b", strings.Repeat("x", 5000)} {
 		_, err = k.Queries.Config(t.Context(), authz.Anonymous, ids.Nil, name)
-		wantError(t, err, catalog.NoSuchWarehouse, "Warehouse does not exist: "+name)
+		wantError(t, err, catalog.NoSuchWarehouse, "A warehouse '"+name+"' does not exist")
 	}
 	_, err = k.Queries.GetWarehouse(t.Context(), authz.Anonymous, k.IDs.New())
 	wantError(t, err, catalog.NoSuchWarehouse, "")

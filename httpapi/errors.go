@@ -75,6 +75,11 @@ func (f failures) write(w http.ResponseWriter, r *http.Request, err error) {
 	if out.name == "InternalServerError" {
 		message = "Internal error; the server's log has more under request id " + info.RequestID.String()
 	}
+	if kind == catalog.NoSuchWarehouse && !info.Warehouse.IsNil() {
+		// Lakekeeper's text. The id is the caller's, so that missing, hidden and
+		// deactivated look alike.
+		message = "A warehouse with id '" + info.Warehouse.String() + "' does not exist"
+	}
 	f.note(r, info, out, err)
 
 	h := w.Header()

@@ -142,7 +142,15 @@ func TestDeactivatedWarehouseIsHiddenFromItsClients(t *testing.T) {
 		{"POST", s.prefix + "/namespaces/n/tables/t", `{"updates":[{"action":"set-properties","updates":{"a":"b"}}]}`},
 		{"DELETE", s.prefix + "/namespaces/n/tables/t", ""},
 	} {
-		refused(t, s.do(r[0], r[1], r[2]), 404, "NoSuchWarehouseException")
+		got := s.do(r[0], r[1], r[2])
+		refused(t, got, 404, "NoSuchWarehouseException")
+		text := "A warehouse with id '" + strings.TrimPrefix(s.prefix, "/catalog/v1/") + "' does not exist"
+		if strings.Contains(r[1], "/config") {
+			text = "A warehouse 'demo' does not exist"
+		}
+		if !strings.Contains(got.body, quoted(text)) {
+			t.Error(got.body)
+		}
 	}
 	shown := expect(t, s.do("GET", s.warehouse(), ""), 200)
 	if !strings.Contains(shown.body, `"status":"inactive"`) {

@@ -31,7 +31,7 @@ func (s *Service) Config(ctx context.Context, actor authz.Actor, project ids.ID,
 	if err != nil {
 		return Config{}, err
 	}
-	missing := &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + warehouse}
+	missing := &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "A warehouse '" + warehouse + "' does not exist"}
 	if err := authz.Check(ctx, s.deps.Authorizer, actor, subject.Warehouse(f), authz.WarehouseGetConfig, missing); err != nil {
 		return Config{}, err
 	}

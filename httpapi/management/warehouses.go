@@ -188,7 +188,7 @@ func warehouseID(r *http.Request) (ids.ID, error) {
 	}
 	id, err := ids.Parse(text)
 	if err != nil || id.IsNil() {
-		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + text}
+		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "A warehouse '" + text + "' does not exist"}
 	}
 	wire.InfoOf(r.Context()).Warehouse = id
 	return id, nil

@@ -200,7 +200,7 @@ func Warehouse(r *http.Request) (ids.ID, error) {
 		if err != nil {
 			return ids.Nil, err
 		}
-		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "Warehouse does not exist: " + name}
+		return ids.Nil, &catalog.Error{Kind: catalog.NoSuchWarehouse, Message: "A warehouse '" + name + "' does not exist"}
 	}
 	InfoOf(r.Context()).Warehouse = id
 	return id, nil
