@@ -30,7 +30,7 @@ func TestEvolveViewBuildsTheSameBytesAgain(t *testing.T) {
 	}
 
 	// Taking version 1 up again is noted at the clock of the commit.
-	const raw = `[{"action":"add-view-version","view-version":{"version-id":1,"timestamp-ms":4,"schema-id":0,"summary":{},"default-namespace":["n"],"representations":[{"type":"sql","sql":"select 2","dialect":"spark"}]}},
+	const raw = `[{"action":"add-view-version","view-version":{"version-id":2,"timestamp-ms":4,"schema-id":0,"summary":{},"default-namespace":["n"],"representations":[{"type":"sql","sql":"select 2","dialect":"spark"}]}},
 {"action":"set-current-view-version","view-version-id":-1},{"action":"set-current-view-version","view-version-id":1},{"action":"set-properties","updates":{"x":"y"}}]`
 	updates, err := iceberg.DecodeViewUpdates([]byte(raw))
 	if err != nil {
