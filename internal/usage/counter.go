@@ -8,9 +8,13 @@ import (
 	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
-// maxCounters bounds the counters of one interval. Ids in paths are the
-// callers' to invent: behind the bound, new ones are counted without them.
-const maxCounters = 4096
+const (
+	// shards keep what is copied for a new counter small.
+	shards = 16
+	// maxCounters bounds the counters of one shard and interval. Ids in paths are
+	// the callers' to invent: behind the bound, new ones are counted without them.
+	maxCounters = 512
+)
 
 // call is what requests are told apart by.
 type call struct {
@@ -21,7 +25,10 @@ type call struct {
 }
 
 // Counter counts requests. It is safe for concurrent use.
-type Counter struct {
+type Counter struct{ shards [shards]shard }
+
+// shard holds the counters of some warehouses.
+type shard struct {
 	// counters is replaced, never changed: readers take no lock.
 	counters atomic.Pointer[map[call]*atomic.Int64]
 	mu       sync.Mutex // of who replaces it
@@ -30,26 +37,32 @@ type Counter struct {
 // NewCounter returns a counter at zero.
 func NewCounter() *Counter {
 	c := &Counter{}
-	c.counters.Store(&map[call]*atomic.Int64{})
+	for i := range c.shards {
+		c.shards[i].counters.Store(&map[call]*atomic.Int64{})
+	}
 	return c
 }
 
 // Count counts one request. warehouse is Nil and project empty where the
 // request named none.
 func (c *Counter) Count(method, route string, status int, warehouse ids.ID, project string) {
-	k := call{method, route, status, warehouse, project}
-	if n := (*c.counters.Load())[k]; n != nil {
-		n.Add(1)
-		return
+	c.add(call{method, route, status, warehouse, project}, 1)
+}
+
+func (c *Counter) add(k call, requests int64) {
+	s := &c.shards[k.warehouse[len(k.warehouse)-1]%shards]
+	n := (*s.counters.Load())[k]
+	if n == nil {
+		n = s.first(k)
 	}
-	c.first(k).Add(1)
+	n.Add(requests)
 }
 
 // first makes the counter of a call that was not seen before.
-func (c *Counter) first(k call) *atomic.Int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := *c.counters.Load()
+func (s *shard) first(k call) *atomic.Int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := *s.counters.Load()
 	if len(now) >= maxCounters {
 		k.warehouse, k.project = ids.Nil, ""
 	}
@@ -59,31 +72,37 @@ func (c *Counter) first(k call) *atomic.Int64 {
 	next := maps.Clone(now)
 	n := new(atomic.Int64)
 	next[k] = n
-	c.counters.Store(&next)
+	s.counters.Store(&next)
 	return n
 }
 
-// take returns what was counted since the last time. When the bound was met,
+// take returns what was counted since the last time. Where the bound was met,
 // the counters begin anew; a request that ends in that very moment may be lost.
 func (c *Counter) take() map[call]int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := *c.counters.Load()
-	if len(now) >= maxCounters {
-		c.counters.Store(&map[call]*atomic.Int64{})
-	}
 	taken := map[call]int64{}
-	for k, n := range now {
-		if v := n.Swap(0); v > 0 {
-			taken[k] = v
-		}
+	for i := range c.shards {
+		c.shards[i].take(taken)
 	}
 	return taken
+}
+
+func (s *shard) take(taken map[call]int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := *s.counters.Load()
+	if len(now) >= maxCounters {
+		s.counters.Store(&map[call]*atomic.Int64{})
+	}
+	for k, n := range now {
+		if v := n.Swap(0); v > 0 {
+			taken[k] += v // what was counted without its ids is in several shards
+		}
+	}
 }
 
 // give counts again what could not be stored.
 func (c *Counter) give(taken map[call]int64) {
 	for k, v := range taken {
-		c.first(k).Add(v)
+		c.add(k, v)
 	}
 }
