@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import pathlib
 import uuid
 
 import duckdb
@@ -246,15 +247,28 @@ def test_rename_and_drop(ducks, duck, catalog, journal, schema):
         duck.execute(f"DROP TABLE ice.{schema}.u")
     with pytest.raises(NoSuchTableError):
         catalog.load_table(f"{schema}.u")
-    purging = ducks.connect("PURGE_REQUESTED true")
-    purging.execute(f"DROP TABLE ice.{schema}.taken")
-    purging.close()
+    duck.execute(f"DROP TABLE ice.{schema}.taken")
     duck.execute(f"DROP SCHEMA ice.{schema}")
     duck.execute(f"DROP SCHEMA IF EXISTS ice.{schema}")
     assert not catalog.namespace_exists(schema)
     journal.expect("namespace.created", "table.created", "table.created", "table.renamed", "table.dropped", "table.dropped", "namespace.dropped")
-    drops = [event["data"]["purge-requested"] for event in journal.settle() if event["type"].endswith("table.dropped")]
-    assert drops == [False, True]
+
+
+def test_drop_with_purge(ducks, duck, catalog, journal, schema):
+    """The server deletes the files afterwards; without the option they stay."""
+    folders = {}
+    for name in ("kept", "purged"):
+        duck.execute(f"CREATE TABLE ice.{schema}.{name} AS SELECT range AS i FROM range(10)")
+        duck.execute(f"DELETE FROM ice.{schema}.{name} WHERE i = 1")
+        folders[name] = pathlib.Path(catalog.load_table(f"{schema}.{name}").location().removeprefix("file://"))
+    purging = ducks.connect("PURGE_REQUESTED true")
+    duck.execute(f"DROP TABLE ice.{schema}.kept")
+    purging.execute(f"DROP TABLE ice.{schema}.purged")
+    purging.close()
+    journal.expect("namespace.created", *["table.created", "table.committed"] * 2, "table.dropped", "table.dropped", "table.purge-started", "table.purged")
+    assert [event["data"].get("purge-requested") for event in journal.settle() if event["type"].endswith("table.dropped")] == [False, True]
+    assert not folders["purged"].exists()
+    assert list(folders["kept"].glob("data/*.parquet")) and list(folders["kept"].glob("metadata/*.metadata.json"))
 
 
 @pytest.mark.parametrize("name", ["with space", "dot.in.name", "slash/inside", "plus+percent%20", "ünïcödé 日本語🧊", "Mixed Case", "semi;colon?#&="])
