@@ -265,6 +265,7 @@ def test_drop_with_purge(ducks, duck, catalog, journal, schema):
     duck.execute(f"DROP TABLE ice.{schema}.kept")
     purging.execute(f"DROP TABLE ice.{schema}.purged")
     purging.close()
+    journal.wait_for("table.purged")
     journal.expect("namespace.created", *["table.created", "table.committed"] * 2, "table.dropped", "table.dropped", "table.purge-started", "table.purged")
     assert [event["data"].get("purge-requested") for event in journal.settle() if event["type"].endswith("table.dropped")] == [False, True]
     assert not folders["purged"].exists()
