@@ -32,7 +32,10 @@ type refusals struct{ net.Conn }
 
 var (
 	refusalStart = []byte("HTTP/1.1 ")
-	refusalMark  = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
+	// An expectation other than 100-continue is refused without a word.
+	expectation    = []byte("HTTP/1.1 417 ")
+	expectationEnd = []byte("\r\nContent-Length: 0\r\n\r\n")
+	refusalMark    = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
 )
 
 // CloseWrite ends our half of the connection: net/http does so to let a refused
@@ -58,9 +61,12 @@ func (c refusals) Write(p []byte) (int, error) {
 }
 
 // refusal translates "HTTP/1.1 400 Bad Request…" with the headers of
-// refusalMark, nil if p is something else.
+// refusalMark, or a bare 417, nil if p is something else.
 func refusal(p []byte) []byte {
 	line, _, ok := bytes.Cut(p, refusalMark)
+	if !ok && bytes.HasPrefix(p, expectation) && bytes.HasSuffix(p, expectationEnd) {
+		line, _, ok = bytes.Cut(p, []byte("\r\n"))
+	}
 	if !ok || bytes.IndexByte(line, '\r') >= 0 || len(line) < 12 {
 		return nil
 	}

@@ -407,6 +407,7 @@ func TestRefusalsOfHTTPItselfAreTheErrorModel(t *testing.T) {
 		"raw NUL":           "GET " + prefix + "/namespaces/\x00 HTTP/1.1\r\nHost: x\r\n\r\n",
 		"space in the path": "GET " + prefix + "/namespaces/a b HTTP/1.1\r\nHost: x\r\n\r\n",
 		"no host":           "GET /health HTTP/1.1\r\n\r\n",
+		"an expectation":    "POST /health HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\nContent-Length: 2\r\n\r\n{}",
 		"nonsense":          "hello\r\n\r\n",
 		"transfer encoding": "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: rot13\r\n\r\n",
 		"huge header":       "GET /health HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n",
