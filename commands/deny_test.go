@@ -61,6 +61,14 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, _, _, err := k.Queries.EndpointStatistics(ctx, actor, queries.EndpointWindow{Warehouse: k.Warehouse})
 			return err
 		},
+		"validate warehouse": func() error {
+			_, err := k.Commands.ValidateWarehouse(ctx, call(), commands.ValidateWarehouse{CreateWarehouse: commands.CreateWarehouse{Name: "w", StorageProfile: kit.Profile(k.Root + "/w")}})
+			return err
+		},
+		"validate storage": func() error {
+			_, err := k.Commands.ValidateStorage(ctx, call(), commands.ValidateStorage{Warehouse: k.Warehouse})
+			return err
+		},
 		"get protection": func() error {
 			_, err := k.Queries.GetProtection(ctx, actor, k.Warehouse, catalog.EntityTable, table)
 			return err

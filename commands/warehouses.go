@@ -181,8 +181,8 @@ func (s *Service) UpdateWarehouseStorage(ctx context.Context, call Call, in Upda
 		if err != nil {
 			return nil, invalidProfile(err)
 		}
-		if now.Root() != next.Root() {
-			return nil, badRequest("Field `root` cannot be updated to prevent loss of data.")
+		if err := keepsRoot(now, next); err != nil {
+			return nil, err
 		}
 		if err := s.deps.Profiles.Validate(ctx, next).Err(); err != nil {
 			return nil, profileRefused(ctx, err)

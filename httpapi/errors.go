@@ -111,6 +111,18 @@ func (f failures) write(w http.ResponseWriter, r *http.Request, err error) {
 	wire.JSON(w, out.status, body)
 }
 
+// errorModel is the model of an error that is part of an answer.
+func errorModel(err error) (status int, name, message string) {
+	out, known := outcomes[catalog.KindOf(err)]
+	if !known || out.name == "InternalServerError" {
+		out, message = outcomes[catalog.Internal], "Internal error"
+		return out.status, out.name, message
+	}
+	var e *catalog.Error
+	errors.As(err, &e)
+	return out.status, out.name, e.Message
+}
+
 // classify finds the kind of an error. Errors that escaped translation are
 // taken for the worst that they can mean: on a mutation an expired deadline
 // may have struck after the commit, so only a read becomes Unavailable.

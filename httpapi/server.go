@@ -134,6 +134,7 @@ func groups(deps Deps) []group {
 			MaxBody:      deps.MaxBody,
 			Version:      deps.Version,
 			AuthzBackend: deps.AuthzBackend,
+			ErrorModel:   errorModel,
 		}).Routes()},
 		{"", probes{deps}.routes()},
 		{catalogRoot, iceberg.OwnRoutes()},

@@ -14,6 +14,9 @@ type Report struct {
 	Checks []Check // in the order in which they ran; after a failed one the rest is left out
 }
 
+// DeleteCheck names the check that deletes the probe, the last one.
+const DeleteCheck = "delete it"
+
 // Check is one step of a validation.
 type Check struct {
 	Name string // what was tried, e.g. "write an object"
@@ -72,7 +75,7 @@ func (s *Stores) Validate(ctx context.Context, profile Profile) Report {
 		{"list it", false, p.list},
 		{"keep it when it must not be replaced", true, p.putIfAbsent},
 		{"tell names apart by letter case", true, p.letterCase},
-		{"delete it", false, p.delete},
+		{DeleteCheck, false, p.delete},
 	} {
 		err := step.run(ctx)
 		report.Checks = append(report.Checks, Check{Name: step.name, Err: err, Advisory: step.advisory})

@@ -20,6 +20,8 @@ type Deps struct {
 	Version string
 	// AuthzBackend names the authorizer.
 	AuthzBackend string
+	// ErrorModel gives an error that is part of an answer its status and type.
+	ErrorModel func(err error) (status int, name, message string)
 }
 
 // API serves the routes.
@@ -45,6 +47,10 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodGet, Template: "/v1/warehouse", Operation: "listWarehouses", Handle: a.listWarehouses},
 		{Method: http.MethodPost, Template: "/v1/warehouse", Operation: "createWarehouse", Handle: a.createWarehouse},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/table/{table_id}/metrics-reports", Operation: "listMetricsReports", Handle: a.listMetricsReports},
+		{Method: http.MethodPost, Template: "/v1/warehouse-creation-validation", Operation: "validateWarehouse", Handle: a.validateWarehouse},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage/validate-access", Operation: "validateStorageAccess", Handle: a.validateAccess},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage/validate-profile", Operation: "validateStorageProfile", Handle: a.validateProfile},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage/validate-credential", Operation: "validateStorageCredential", Handle: a.validateCredential},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}", Operation: "getWarehouse", Handle: a.getWarehouse},
 		{Method: http.MethodDelete, Template: "/v1/warehouse/{warehouse_id}", Operation: "deleteWarehouse", Handle: a.deleteWarehouse},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/rename", Operation: "renameWarehouse", Handle: a.renameWarehouse},

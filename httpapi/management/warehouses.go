@@ -23,6 +23,9 @@ func (a *API) createWarehouse(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := refusePromises(object); err != nil {
+		return err
+	}
 	text, _, err := object.String("project-id")
 	if err != nil {
 		return err
@@ -60,10 +63,8 @@ func readWarehouse(object wire.Object) (in commands.CreateWarehouse, err error) 
 	if in.DefaultFormat, err = object.Int("default-format-version"); err != nil {
 		return in, err
 	}
-	if in.ExpirationSeconds, _, err = deleteProfile(object); err != nil {
-		return in, err
-	}
-	return in, refusePromises(object)
+	in.ExpirationSeconds, _, err = deleteProfile(object)
+	return in, err
 }
 
 // deleteProfile reads the member delete-profile: how long a dropped object can
@@ -93,15 +94,33 @@ func deleteProfile(object wire.Object) (expiration *int64, sent bool, err error)
 
 // refusePromises refuses what this server would otherwise only seem to do.
 func refusePromises(object wire.Object) error {
-	if object.Raw("storage-credential") != nil {
-		return noCredential("storage-credential")
-	}
-	if manager, sent, err := object.String("managed-by"); err != nil {
+	refused, err := promises(object, "storage-credential")
+	if err != nil {
 		return err
-	} else if sent && manager != "self-managed" {
-		return &catalog.Error{Kind: catalog.Unsupported, Message: "managed-by: only self-managed is supported"}
+	}
+	for _, check := range []string{commands.CheckClient, commands.CheckManagedBy} {
+		if refused[check] != nil {
+			return refused[check]
+		}
 	}
 	return nil
+}
+
+// promises are what a request asks for and this server does not do, by the
+// check of a dry run that it belongs to.
+func promises(object wire.Object, credential string) (map[string]error, error) {
+	refused := map[string]error{}
+	if object.Raw(credential) != nil {
+		refused[commands.CheckClient] = noCredential(credential)
+	}
+	manager, sent, err := object.String("managed-by")
+	if err != nil {
+		return nil, err
+	}
+	if sent && manager != "self-managed" {
+		refused[commands.CheckManagedBy] = &catalog.Error{Kind: catalog.Unsupported, Message: "managed-by: only self-managed is supported"}
+	}
+	return refused, nil
 }
 
 func noCredential(member string) error {

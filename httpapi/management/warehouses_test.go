@@ -66,7 +66,7 @@ func TestPromisesThatCannotBeKeptAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readWarehouse(object); catalog.KindOf(err) != catalog.Unsupported || err == nil {
+		if err := refusePromises(object); catalog.KindOf(err) != catalog.Unsupported || err == nil {
 			t.Errorf("%s: %v, want Unsupported", member, err)
 		}
 	}
