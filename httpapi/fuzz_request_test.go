@@ -203,32 +203,26 @@ var oddHeaders = []string{
 }
 
 // request makes a request for an operation: usable, broken in one place, or
-// broken in many. seed is a body that is known to be accepted, if there is one.
-func (m *maker) request(t testing.TB, op operation, base string, seed string) wild {
+// broken in many. seeds are bodies that are known to be accepted.
+func (m *maker) request(t testing.TB, op operation, seeds []string) wild {
 	w := wild{op: op, header: []string{}}
 	wildness := m.IntN(4) // 0 nothing is broken on purpose
-	target := op.path
-	for _, p := range []struct {
-		name  string
-		known []string
-	}{
-		{"{namespace}", []string{"n", "n", "n", "n%1Fm", "empty"}}, {"{table}", []string{"t", "t", "t", "u", "v"}}, {"{view}", []string{"v", "v", "v", "t", "w"}}, {"{function}", []string{"f"}}, {"{plan-id}", []string{"p"}},
-	} {
-		segment := pick(m.Rand, p.known)
-		if wildness > 1 && m.chance(5) {
-			segment = pick(m.Rand, oddSegments)
+	w.target = m.root + op.path
+	if rest, ok := strings.CutPrefix(op.path, "/v1/{prefix}"); ok {
+		base := m.base
+		if m.chance(4) {
+			base = "/catalog/w/demo/v1"
+		} else if wildness > 1 && m.chance(20) {
+			base = strings.Replace(base, base[len(base)-36:], pick(m.Rand, append(oddSegments, "018f3c1e-7b2a-7cde-8f01-0000000000ff")), 1)
 		}
-		target = strings.Replace(target, p.name, segment, 1)
+		w.target = base + rest
 	}
-	if own := "/catalog/w/demo/v1"; m.chance(4) {
-		base = own
-	} else if wildness > 1 && m.chance(20) {
-		base = strings.Replace(base, base[len(base)-36:], pick(m.Rand, append(oddSegments, "018f3c1e-7b2a-7cde-8f01-0000000000ff")), 1)
-	}
-	w.target = strings.Replace(target, "/v1/{prefix}", base, 1)
-	if !strings.HasPrefix(w.target, "/catalog") {
-		w.target = "/catalog" + w.target
-	}
+	w.target = placeholder.ReplaceAllStringFunc(w.target, func(name string) string {
+		if known := m.places[name]; known != nil && (wildness < 2 || !m.chance(5)) {
+			return pick(m.Rand, known)
+		}
+		return pick(m.Rand, oddSegments)
+	})
 	if raw := m.query(op, wildness); raw != "" {
 		w.target += "?" + raw
 	}
@@ -247,8 +241,8 @@ func (m *maker) request(t testing.TB, op operation, base string, seed string) wi
 		return w
 	}
 	v := m.value(op.body, "", 0)
-	if seed != "" && m.chance(2) {
-		v = parsed(t, seed)
+	if len(seeds) > 0 && !m.chance(3) {
+		v = parsed(t, pick(m.Rand, seeds))
 	}
 	if wildness > 0 {
 		for range 1 + m.IntN(wildness) {

@@ -70,6 +70,10 @@ type maker struct {
 	spec *specification
 	// known are printed values by the name of the member that they fit.
 	known map[string][]string
+	// places are path segments by the placeholder that they fit.
+	places map[string][]string
+	root   string // of all paths, e.g. "/catalog"
+	base   string // of the warehouse, e.g. "/catalog/v1/<id>"
 }
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }

@@ -32,7 +32,7 @@ func TestBodiesEndAtTheirLimit(t *testing.T) {
 	h, _ := lonely(t, unreachable)
 	const limit = 64 << 20
 	post := func(body io.Reader, length int64, header ...string) answer {
-		r := httptest.NewRequest("POST", prefix+"/namespaces", body)
+		r := httptest.NewRequest(http.MethodPost, prefix+"/namespaces", body)
 		r.ContentLength = length
 		for i := 0; i+1 < len(header); i += 2 {
 			r.Header.Set(header[i], header[i+1])
