@@ -20,7 +20,7 @@ class Duck:
         self.url = url
         self.extensions = extensions
 
-    def connect(self, *options: str, warehouse: str = "demo") -> duckdb.DuckDBPyConnection:
+    def connect(self, *options: str, warehouse: str = "demo", base: str = "/catalog") -> duckdb.DuckDBPyConnection:
         # The extensions come from the wheels, into a folder of their own: nothing is fetched, nothing is left in the home folder.
         con = duckdb.connect(config={
             "extension_directory": str(self.extensions), "autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "threads": "2",
@@ -28,7 +28,7 @@ class Duck:
         for extension in ("avro", "httpfs", "iceberg"):
             import_extension(extension, con=con)
             con.execute(f"LOAD {extension}")
-        attach = ", ".join(["TYPE iceberg", f"ENDPOINT '{self.url}/catalog'", "AUTHORIZATION_TYPE 'none'", *options])
+        attach = ", ".join(["TYPE iceberg", f"ENDPOINT '{self.url}{base}'", "AUTHORIZATION_TYPE 'none'", *options])
         con.execute(f"ATTACH '{warehouse}' AS ice ({attach})")
         return con
 

@@ -114,6 +114,16 @@ def test_registered_table(duck, catalog, journal, schema):
     journal.expect("namespace.created", "table.created", "table.dropped", "table.registered", "table.committed")
 
 
+def test_a_warehouse_of_its_own_base(ducks, duck, journal, schema):
+    """The same warehouse by its own base URI, which has no prefix; its name need not be given."""
+    own = ducks.connect(warehouse="", base="/catalog/w/demo")
+    own.execute(f"CREATE TABLE ice.{schema}.t AS SELECT 1 AS id")
+    duck.execute(f"INSERT INTO ice.{schema}.t VALUES (2)")
+    assert own.execute(f"SELECT id FROM ice.{schema}.t ORDER BY id").fetchall() == [(1,), (2,)]
+    own.close()
+    journal.expect("namespace.created", "table.created", "table.committed")
+
+
 def test_unknown_warehouse(ducks, journal):
     with pytest.raises(duckdb.Error, match="NoSuchWarehouseException|nowhere"):
         ducks.connect(warehouse="nowhere")
