@@ -77,7 +77,7 @@ func (r *purgeRun) open(ctx context.Context) error {
 	if err := json.Unmarshal(m.Bytes(), &r.reaches); err != nil {
 		r.note(r.Pointer)
 		r.reaches = reached{}
-		return nil
+		return nil //nolint:nilerr // it is reported, and what can be found goes
 	}
 	if value, set := r.reaches.Properties["gc.enabled"]; set && !strings.EqualFold(value, "true") {
 		// As Iceberg reads it: all but true is false. Somebody else may read the data.

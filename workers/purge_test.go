@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
@@ -428,9 +428,9 @@ func TestAReportIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kit.Setup{})
 	tb := w.table("t")
-	many := make([]string, catalog.MaxReported+10)
-	for i := range many {
-		many[i] = "s3://elsewhere/" + strings.Repeat("x", i%50) + "/" + string(rune('a'+i%26)) + time.Duration(i).String()
+	var many []string
+	for i := range catalog.MaxReported + 10 {
+		many = append(many, fmt.Sprintf("s3://elsewhere/%s/%d", strings.Repeat("x", i%50), i))
 	}
 	w.fill(tb, 1, 0, append(many, "s3://x/"+strings.Repeat("y", 5000))...)
 	w.dropPurge(tb)

@@ -1,5 +1,7 @@
 """A table's whole life: create, write, evolve, branch, expire, rename, drop, register."""
 
+import pathlib
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -208,6 +210,43 @@ def test_rename_drop_purge_register(catalog, journal, namespace):
         "table.committed", "table.dropped", "table.purge-started", "table.purged", "table.created", "table.committed")
     dropped = [e["data"] for e in journal.settle() if e["type"].endswith("table.dropped")]
     assert [d["purge-requested"] for d in dropped] == [False, True]
+
+
+def test_purge_deletes_every_file(catalog, journal, namespace):
+    """The files are those that PyIceberg wrote: manifests, position deletes, statistics of columns and all."""
+    table = catalog.create_table(f"{namespace}.t", SCHEMA)
+    with table.update_spec() as spec:
+        spec.add_field("name", IdentityTransform(), "name")
+    table.append(rows(1, 2, 3, 4))
+    table.append(rows(5))
+    table.delete(EqualTo("id", 2))
+    table.overwrite(rows(7), overwrite_filter=GreaterThan("id", 4))
+    folder = pathlib.Path(table.location().removeprefix("file://"))
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    assert len(files) > 15
+    catalog.purge_table(f"{namespace}.t")
+    started, purged = journal.purged(str(table.metadata.table_uuid))
+    assert started["everything"] and not started["outside"] and not started["outside-more"]
+    assert purged["deleted"] == len(files) and not purged["unreadable"]
+    assert not folder.exists()
+    journal.expect("namespace.created", "table.created", *["table.committed"] * 5, "table.dropped")
+
+
+def test_purge_of_a_registered_table_keeps_what_it_does_not_reach(catalog, journal, namespace):
+    table = catalog.create_table(f"{namespace}.t", SCHEMA)
+    table.append(rows(1, 2))
+    table.append(rows(3))
+    folder = pathlib.Path(table.location().removeprefix("file://"))
+    reached = [f for f in folder.rglob("*") if f.is_file()]
+    foreign = folder / "data" / "somebodys.parquet"
+    foreign.write_bytes(b"x")
+    catalog.drop_table(f"{namespace}.t")
+    catalog.register_table(f"{namespace}.u", table.metadata_location)
+    catalog.purge_table(f"{namespace}.u")
+    started, purged = journal.purged(str(table.metadata.table_uuid))
+    assert not started["everything"] and purged["deleted"] == len(reached) and not purged["unreadable"]
+    assert [f for f in folder.rglob("*") if f.is_file()] == [foreign]
+    journal.expect("namespace.created", "table.created", "table.committed", "table.committed", "table.dropped", "table.registered", "table.dropped")
 
 
 def test_version_3_table(catalog, journal, namespace):

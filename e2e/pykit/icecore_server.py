@@ -80,7 +80,21 @@ class Journal:
         return int(events[-1]["sequence"]) if events else 0
 
     def events(self) -> list[dict]:
-        return self.server.events(self.start)
+        """What requests did. Jobs report in their own time, perhaps during the next test: see purged."""
+        return [e for e in self.server.events(self.start) if not e["type"].endswith((".purge-started", ".purged"))]
+
+    def purged(self, table_uuid: str) -> tuple[dict, dict]:
+        """Waits for the purge of a table and returns the data of its two events."""
+        deadline = time.monotonic() + 30
+        while True:
+            found = [
+                e["data"] for e in self.server.events(self.start)
+                if e["type"].endswith((".purge-started", ".purged")) and e["data"]["table-uuid"] == table_uuid
+            ]
+            if len(found) == 2:
+                return found[0], found[1]
+            assert time.monotonic() < deadline, f"the purge of {table_uuid} stands at {found}"
+            time.sleep(0.05)
 
     def expect(self, *kinds: str):
         """Declares the kinds of events, in order, that the test should have caused, e.g. "table.created"."""

@@ -193,7 +193,7 @@ func (r *reader) long() (int64, error) {
 		r.data = r.data[1:]
 		u |= uint64(b&0x7f) << shift
 		if b < 0x80 {
-			return int64(u>>1) ^ -int64(u&1), nil //nolint:gosec // zigzag: the bits are the number
+			return int64(u>>1) ^ -int64(u&1), nil
 		}
 	}
 	return 0, invalid("a number of more than 64 bits")

@@ -63,7 +63,7 @@ func TestFilesOfPyIceberg(t *testing.T) {
 
 // long encodes a number as Avro does.
 func long(n int64) []byte {
-	return binary.AppendUvarint(nil, uint64(n<<1)^uint64(n>>63)) //nolint:gosec // zigzag
+	return binary.AppendUvarint(nil, uint64(n<<1)^uint64(n>>63))
 }
 
 func text(s string) []byte { return append(long(int64(len(s))), s...) }
