@@ -217,6 +217,9 @@ func (f *target) judge(w wild, got answer) {
 	if strings.Contains(own, f.root) {
 		fail("a path outside of the warehouse is told")
 	}
+	if strings.HasPrefix(own, "The storage profile does not work: ") {
+		return // what the operator's own store says is told to whoever sets it up
+	}
 	for _, leak := range internals.FindAllString(own, -1) {
 		if !strings.Contains(w.body+w.target, leak) {
 			fail("internals are told: %q", leak)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
@@ -38,12 +37,11 @@ type profileJSON struct {
 // that is silently ignored is a surprise later.
 func ParseProfile(raw []byte) (Profile, error) {
 	var wire profileJSON
-	decoder := json.NewDecoder(bytes.NewReader(raw))
 	var kind struct {
 		Type *string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &kind); err != nil {
-		return Profile{}, fmt.Errorf("storage profile: %w", err)
+		return Profile{}, unreadable(err)
 	}
 	switch {
 	case kind.Type == nil:
@@ -51,17 +49,31 @@ func ParseProfile(raw []byte) (Profile, error) {
 	case *kind.Type != schemeFile:
 		return Profile{}, fmt.Errorf("storage profile: type %q is not supported, only %q", *kind.Type, schemeFile)
 	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&wire); err != nil {
-		return Profile{}, fmt.Errorf("storage profile: %w", err)
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return Profile{}, errors.New("storage profile: text follows the JSON object")
+		return Profile{}, unreadable(err)
 	}
 	if wire.Root == "" {
 		return Profile{}, errors.New(`storage profile: "root" is missing`)
 	}
 	return FileProfile(wire.Root)
+}
+
+// unreadable says what is wrong with a profile in the words of its wire form:
+// clients read it, and encoding/json speaks of Go's types.
+func unreadable(err error) error {
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return fmt.Errorf("storage profile: %q must be a %s", mistyped.Field, mistyped.Type)
+	case errors.As(err, &mistyped):
+		return errors.New("storage profile: it must be a JSON object")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return errors.New("storage profile: unknown field " + name)
+	}
+	return errors.New("storage profile: it is not well-formed JSON")
 }
 
 // MarshalJSON prints the wire form, with the canonical root.

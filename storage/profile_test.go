@@ -40,8 +40,8 @@ func TestProfileWireForm(t *testing.T) {
 func TestProfileErrorsNameTheMember(t *testing.T) {
 	t.Parallel()
 	for wire, want := range map[string]string{
-		``:                                  "unexpected end",
-		`[]`:                                "array",
+		``:                                  "not well-formed JSON",
+		`[]`:                                "must be a JSON object",
 		`{"root":"/x"}`:                     `"type" is missing`,
 		`{"type":"gcs"}`:                    `type "gcs" is not supported`,
 		`{"type":"file"}`:                   `"root" is missing`,
@@ -51,8 +51,14 @@ func TestProfileErrorsNameTheMember(t *testing.T) {
 		`{"type":"file","root":"/a?b"}`:     "'?' or '#'",
 		`{"type":"file","root":"s3://b/x"}`: `scheme "s3"`,
 		`{"type":"file","root":"/x","bucket":"b"}`:   `unknown field "bucket"`,
-		`{"type":"file","root":"/x"} {}`:             "after top-level value",
-		`{"type":"file","root":["/x"]}`:              "cannot unmarshal array",
+		`{"type":"file","root":7}`:                   `storage profile: "root" must be a string`,
+		`{"type":["file"]}`:                          `storage profile: "type" must be a string`,
+		`["file"]`:                                   `storage profile: it must be a JSON object`,
+		`7`:                                          `storage profile: it must be a JSON object`,
+		`{"type":"file","root":"/x"}{}`:              `storage profile: it is not well-formed JSON`,
+		`{"type":"file"`:                             `storage profile: it is not well-formed JSON`,
+		`{"type":"file","root":"/x"} {}`:             "not well-formed JSON",
+		`{"type":"file","root":["/x"]}`:              `"root" must be a string`,
 		`{"type":"file","root":"file:///x/../../y"}`: `segment ".."`,
 	} {
 		_, err := storage.ParseProfile([]byte(wire))
