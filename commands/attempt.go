@@ -132,7 +132,7 @@ func (s *Service) lost(ctx context.Context, t *try, err error) (again bool, _ er
 		return !t.unconditional, race
 	case errors.As(err, &closed):
 		s.discard(ctx, t.files)
-		return true, race
+		return !t.unconditional, race
 	case errors.As(err, &busy):
 		// No race was lost: nothing happened, for a lock, a connection or the
 		// database was not to be had. A commit without requirements is not tried

@@ -23,7 +23,9 @@ import (
 // who was refused, goes first. Refusals then leave in single file, each of
 // them gets its chance on a fresh base, and the table moves as fast as for one
 // writer. The moment is as long as such returns have taken lately, and never
-// longer than maxPatience; a line whose clients don't come back loses it.
+// longer than maxPatience; a line whose clients don't come back loses it. Who
+// took a saved turn and is refused again gets no other: it would keep the turn
+// from everybody by repeating what cannot succeed.
 type queue struct {
 	clock clock.Clock
 	mu    sync.Mutex
@@ -50,7 +52,9 @@ type lane struct {
 	waiting []*waiter
 
 	saved    *time.Timer // not nil: the turn is saved for whoever comes next
-	since    time.Time   // when that began
+	saving   uint64      // which saving it is, counted
+	since    time.Time   // when it began
+	courtesy bool        // the turn was had by being saved
 	patience time.Duration
 	missed   int // returns in a row that did not come
 	refusals int
@@ -116,7 +120,7 @@ func (q *queue) take(ctx context.Context, key string) error {
 // long it took.
 func (l *lane) returned(took time.Duration) {
 	l.saved.Stop()
-	l.saved, l.held, l.missed = nil, false, 0
+	l.saved, l.held, l.missed, l.courtesy = nil, false, 0, true
 	l.patience = min(max((3*l.patience+patienceFactor*took)/4, minPatience), maxPatience)
 }
 
@@ -139,13 +143,13 @@ func (q *queue) release(key string, refused bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lanes[key]
-	if refused && len(l.waiting) > 0 {
+	if refused && !l.courtesy && len(l.waiting) > 0 {
 		l.refusals++
 		if l.missed < maxMissed || l.refusals%patienceProbe == 0 {
+			l.saving++
 			l.since = q.clock.Now()
-			var timer *time.Timer
-			timer = time.AfterFunc(l.patience, func() { q.missed(key, timer) })
-			l.saved = timer
+			saving := l.saving
+			l.saved = time.AfterFunc(l.patience, func() { q.missed(key, l, saving) })
 			return
 		}
 	}
@@ -153,11 +157,10 @@ func (q *queue) release(key string, refused bool) {
 }
 
 // missed ends a saved turn that nobody came for.
-func (q *queue) missed(key string, timer *time.Timer) {
+func (q *queue) missed(key string, l *lane, saving uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lanes[key]
-	if l == nil || l.saved != timer {
+	if l.saved == nil || l.saving != saving {
 		return // somebody came after all
 	}
 	l.saved = nil
@@ -173,6 +176,7 @@ func (q *queue) next(key string, l *lane) {
 		delete(q.lanes, key)
 		return
 	}
+	l.courtesy = false
 	w := l.waiting[0]
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	close(w.turn)

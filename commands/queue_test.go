@@ -222,9 +222,13 @@ func TestQueueLearnsHowLongReturnsTake(t *testing.T) {
 		for range 20 {
 			holder.leaves(true)
 			time.Sleep(200 * time.Microsecond)
-			if holder = arrive(t, q); !holder.in {
+			back := arrive(t, q)
+			if !back.in {
 				t.Fatal("came too late")
 			}
+			next := arrive(t, q)
+			back.leaves(false)
+			holder, waiting = waiting, next
 		}
 		q.mu.Lock()
 		patience := q.lanes["a"].patience
@@ -261,4 +265,71 @@ func TestQueueGivesUpWhileTheTurnIsSaved(t *testing.T) {
 			t.Errorf("%d keys are still remembered", n)
 		}
 	})
+}
+
+// A client that repeats what can't succeed, as fast as it can, leaves the
+// others at least every other turn.
+func TestQueueIsNotHeldByAStubbornClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(clock.System{})
+		stop := make(chan struct{})
+		var mu sync.Mutex
+		served := map[bool]int{}
+		var all sync.WaitGroup
+		for i := range 5 {
+			stubborn := i == 0
+			all.Go(func() {
+				for {
+					leave, err := q.enter(t.Context(), "a")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(time.Millisecond) // the work of a turn
+					leave(stubborn)
+					mu.Lock()
+					served[stubborn]++
+					mu.Unlock()
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Millisecond):
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		close(stop)
+		all.Wait()
+		if served[false] < served[true] || served[false] < 200 {
+			t.Errorf("in a second the others were served %d times, the stubborn one %d", served[false], served[true])
+		}
+	})
+}
+
+// Real timers, for the race detector.
+func TestQueueUnderRealTimers(t *testing.T) {
+	t.Parallel()
+	q := newQueue(clock.System{})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 100 {
+				leave, err := q.enter(t.Context(), "a")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				leave((n+i)%3 == 0)
+				if n%10 == i {
+					time.Sleep(3 * time.Millisecond)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := q.size(); n != 0 {
+		t.Errorf("%d keys are still remembered", n)
+	}
 }
