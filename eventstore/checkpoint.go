@@ -114,11 +114,17 @@ func (s *Store) LatestCheckpoint(ctx context.Context) ([]byte, error) {
 	return []byte(kept), nil
 }
 
+// Reasons why [New] refuses its keys. Neither text holds a key.
+var (
+	ErrSigningKey  = errors.New("the signing key cannot be used")
+	ErrVerifierKey = errors.New("a verifier key is not a public key of a signer")
+)
+
 // signerOf reads a signing key and returns it with its own verifier.
 func signerOf(key string) (note.Signer, note.Verifier, error) {
 	signer, err := note.NewSigner(key)
 	if err != nil {
-		return nil, nil, errors.New("the signing key is malformed") // note's error may quote the key
+		return nil, nil, fmt.Errorf("%w: it is malformed", ErrSigningKey) // note's error may quote the key
 	}
 	// "PRIVATE+KEY+<name>+<hash>+<base64 of algorithm and seed>"
 	encoded := key[strings.LastIndex(key, "+")+1:]
@@ -127,12 +133,12 @@ func signerOf(key string) (note.Signer, note.Verifier, error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(seed) != 1+ed25519.SeedSize {
-		return nil, nil, errors.New("the signing key is not an Ed25519 key")
+		return nil, nil, fmt.Errorf("%w: it is not an Ed25519 key", ErrSigningKey)
 	}
 	public, _ := ed25519.NewKeyFromSeed(seed[1:]).Public().(ed25519.PublicKey)
 	verifying, err := note.NewEd25519VerifierKey(signer.Name(), public)
 	if err != nil {
-		return nil, nil, errors.New("the signing key has no verifier key")
+		return nil, nil, fmt.Errorf("%w: it has no verifier key", ErrSigningKey)
 	}
 	verifier, err := note.NewVerifier(verifying)
 	return signer, verifier, err

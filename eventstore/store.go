@@ -157,10 +157,10 @@ func (s *Store) readKeys(signing string, verifying []string) error {
 		}
 		s.signer, s.verifiers = signer, append(s.verifiers, own)
 	}
-	for _, key := range verifying {
+	for i, key := range verifying {
 		verifier, err := note.NewVerifier(key)
 		if err != nil {
-			return fmt.Errorf("verifier key: %w", err)
+			return fmt.Errorf("%w: number %d", ErrVerifierKey, i+1) // it may be a private one
 		}
 		s.verifiers = append(s.verifiers, verifier)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/icecore-catalog/icecore/internal/config"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 )
 
@@ -43,6 +45,12 @@ func TestServeRefusesInPlainWords(t *testing.T) {
 		{"origin with a path", production(migrated, "ICECORE_CORS_ORIGINS=https://a.example/x"), exitUsage, "ICECORE_CORS_ORIGINS: "},
 		{"missing root", production(migrated, "ICECORE_FILE_ROOTS=/does/not/exist"), exitUsage, "ICECORE_FILE_ROOTS: "},
 		{"taken port", production(migrated, "ICECORE_LISTEN=256.0.0.1:1"), exitFailure, "ICECORE_LISTEN: "},
+		{"port without an address", production(migrated, "ICECORE_LISTEN=8181"), exitUsage, "ICECORE_LISTEN: "},
+		{"no signing key", production(migrated, "ICECORE_CHECKPOINT_KEY=PRIVATE+KEY+hunter2"), exitUsage, "ICECORE_CHECKPOINT_KEY: "},
+		{"no verifier key", production(migrated, "ICECORE_CHECKPOINT_VERIFIERS=PRIVATE+KEY+hunter2"), exitUsage, "ICECORE_CHECKPOINT_VERIFIERS: "},
+		{"no collector", production(migrated, "ICECORE_OTLP_ENDPOINT=hunter2:4318"), exitUsage, "ICECORE_OTLP_ENDPOINT: "},
+		{"no cache", production(migrated, "ICECORE_DOCUMENT_CACHE=0"), exitUsage, "ICECORE_DOCUMENT_CACHE: 0 is less than 1MiB"},
+		{"unknown role", production(migrated, "ICECORE_ROLES=api,cook"), exitUsage, "ICECORE_ROLES: "},
 		{"wrong value", production(migrated, "ICECORE_MAX_BODY=much"), exitUsage, "ICECORE_MAX_BODY: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -55,6 +63,57 @@ func TestServeRefusesInPlainWords(t *testing.T) {
 				t.Errorf("it shows the password: %s", r.stderr)
 			}
 		})
+	}
+}
+
+// Each setting that can be wrong at all is refused by serve, or by the command
+// that reads it, as a usage error that begins with its variable.
+func TestEveryWrongSettingNamesItsVariable(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t, pgtest.Durable())
+	free := map[string]string{ // and why every text is right
+		"ICECORE_DEFAULT_WAREHOUSE": "a name, of a warehouse that may come later",
+		"ICECORE_TOKEN_SECRET":      "any bytes",
+	}
+	texts := map[string]string{
+		"ICECORE_DATABASE_URL": "nonsense", "ICECORE_DATABASE_OWNER_URL": "nonsense", "ICECORE_CORS_ORIGINS": "nonsense",
+		"ICECORE_FILE_ROOTS": "/does/not/exist", "ICECORE_ROLES": "cook",
+		"ICECORE_CHECKPOINT_KEY": "nonsense", "ICECORE_CHECKPOINT_VERIFIERS": "nonsense",
+	}
+	commands := map[string]string{"ICECORE_DATABASE_OWNER_URL": "migrate"}
+	for _, s := range config.Settings() {
+		if free[s.Variable] != "" {
+			continue
+		}
+		value, special := texts[s.Variable]
+		switch {
+		case special:
+		case s.Type == "number" || s.Type == "size" || s.Type == "duration":
+			value = "-1"
+			if s.Type == "duration" {
+				value = "-1s"
+			}
+		case len(s.Words) > 0 || s.Form != "":
+			value = "nonsense"
+		default:
+			t.Errorf("%s: which value is wrong?", s.Variable)
+			continue
+		}
+		t.Run(s.Variable, func(t *testing.T) {
+			t.Parallel()
+			r := icecore(t, production(db, s.Variable+"="+value), cmp.Or(commands[s.Variable], "serve"))
+			if r.code != exitUsage || !strings.HasPrefix(r.stderr, "icecore: "+s.Variable+": ") {
+				t.Errorf("%s: exit code %d: %s", value, r.code, r.stderr)
+			}
+		})
+	}
+}
+
+func TestHealthcheckNamesTheVariableOfAnAddressThatIsNone(t *testing.T) {
+	t.Parallel()
+	r := icecore(t, []string{"ICECORE_LISTEN=8181"}, "healthcheck")
+	if r.code != exitUsage || !strings.Contains(r.stderr, "ICECORE_LISTEN: ") {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
 	}
 }
 

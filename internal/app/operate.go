@@ -40,7 +40,7 @@ func (t *Target) operate(ctx context.Context, warnings io.Writer) (*operated, er
 		o.close()
 		return nil, err
 	}
-	o.store, err = eventstore.New(ctx, eventstore.Config{
+	o.store, err = openLog(ctx, eventstore.Config{
 		Pool: p.append, Conn: p.conn, Logger: slog.New(slog.DiscardHandler),
 		PartitionSize: t.config.Log.PartitionSize,
 		SigningKey:    t.config.Log.CheckpointKey.Reveal(), VerifierKeys: t.config.Log.CheckpointVerifiers,
@@ -75,6 +75,18 @@ func (t *Target) operate(ctx context.Context, warnings io.Writer) (*operated, er
 	}()
 	o.stop = func() { cancel(); <-done }
 	return o, nil
+}
+
+// openLog is eventstore.New with errors that name the setting.
+func openLog(ctx context.Context, c eventstore.Config) (*eventstore.Store, error) {
+	store, err := eventstore.New(ctx, c)
+	switch {
+	case errors.Is(err, eventstore.ErrSigningKey):
+		return nil, &config.ValueError{Variable: config.Prefix + "CHECKPOINT_KEY", Problem: "is no private key; icecore log checkpoint-key makes one"}
+	case errors.Is(err, eventstore.ErrVerifierKey):
+		return nil, &config.ValueError{Variable: config.Prefix + "CHECKPOINT_VERIFIERS", Problem: "holds what is no public key (NAME+HASH+KEY)"}
+	}
+	return store, err
 }
 
 // catchUpPatience bounds the wait for holes that only time can settle: a

@@ -62,7 +62,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}()
 	metrics := telemetry.NewMetrics(Version())
 	if s.tracing, err = telemetry.NewTracing(ctx, c.Telemetry.OTLPEndpoint, Version()); err != nil {
-		return nil, err
+		return nil, &config.ValueError{Variable: config.Prefix + "OTLP_ENDPOINT", Problem: err.Error()}
 	}
 
 	// The database.
@@ -74,7 +74,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}
 
 	// The log and the read models.
-	s.store, err = eventstore.New(ctx, eventstore.Config{
+	s.store, err = openLog(ctx, eventstore.Config{
 		Pool: s.pools.append, ReadPool: s.pools.read, Conn: s.pools.conn,
 		Clock: now, IDs: s.ids, Projectors: append(projections.Inline(), workers.Enqueuer{}),
 		Observer: metrics.LogObserver(log), Logger: log,

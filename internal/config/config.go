@@ -4,7 +4,8 @@ import "time"
 
 // Config is every setting. Tags: env is the variable without ICECORE_,
 // default is its text when it is not set, oneof lists the allowed words, min
-// is the smallest number or duration, doc says what it means. A field of type
+// is the smallest number, size or duration, form is address (host:port) or url
+// (http or https), doc says what it means. A field of type
 // [Secret] may also be given as a file, by the variable with _FILE appended.
 type Config struct {
 	Database  Database
@@ -29,9 +30,9 @@ type Database struct {
 
 // HTTP says how requests are served.
 type HTTP struct {
-	Listen         string        `env:"LISTEN" default:"127.0.0.1:8181" doc:"Address and port to serve on. In a container: 0.0.0.0:8181."`
+	Listen         string        `env:"LISTEN" default:"127.0.0.1:8181" form:"address" doc:"Address and port to serve on. In a container: 0.0.0.0:8181."`
 	MaxBody        Bytes         `env:"MAX_BODY" default:"64MiB" min:"1024" doc:"Largest request body; a longer one is refused with 413."`
-	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" default:"60s" min:"1s" doc:"Longest time for one request, its body included."`
+	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" default:"55s" min:"1s" doc:"Longest time for one request, its body included. Below the 60 s after which most proxies give up, so that the client hears from the server what became of its request."`
 	CORSOrigins    []string      `env:"CORS_ORIGINS" doc:"Origins, separated by commas, whose pages may use the server from a browser, such as https://console.example.com; * means every one. Empty: none. With ICECORE_AUTH=disabled every page of a listed origin may do everything that its visitor's machine can reach."`
 	ShutdownGrace  time.Duration `env:"SHUTDOWN_GRACE" default:"30s" min:"0s" doc:"After a SIGTERM or SIGINT: how long running requests may still take. New ones are refused at once."`
 }
@@ -46,7 +47,7 @@ type Auth struct {
 type Catalog struct {
 	DefaultWarehouse string        `env:"DEFAULT_WAREHOUSE" doc:"Name of the warehouse that a client gets which names none in GET /v1/config. Empty: such a client is refused with 400."`
 	FileRoots        []string      `env:"FILE_ROOTS" doc:"Folders, separated by commas, below which warehouses on local or mounted file systems may lie. Empty: no such warehouse can be made or read."`
-	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"256MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
+	DocumentCache    Bytes         `env:"DOCUMENT_CACHE" default:"256MiB" min:"1MiB" doc:"Memory for metadata documents. Each is kept under the mark of its table, so none is ever stale."`
 	TokenSecret      Secret        `env:"TOKEN_SECRET" doc:"Seals page tokens, which hold the last name of a page; the same on all instances. Empty: derived from the id of the log, which keeps tokens opaque but is no secret from whoever reads the database."`
 	MetricsReports   string        `env:"METRICS_REPORTS" default:"keep" oneof:"keep,discard" doc:"What becomes of the metrics reports that engines send after scans and commits. keep: they are stored beside the log and listed by the management API. discard: they are accepted and thrown away, and clients are asked to send none."`
 	ReportRetention  time.Duration `env:"METRICS_REPORTS_RETENTION" default:"168h" min:"1m" doc:"How long metrics reports are stored. Older ones are removed every ten minutes, also when new ones are discarded."`
@@ -72,5 +73,5 @@ type Jobs struct {
 type Telemetry struct {
 	LogLevel     string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Least level that is logged. debug logs each request."`
 	LogFormat    string `env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"One JSON object a line, or text for people."`
-	OTLPEndpoint string `env:"OTLP_ENDPOINT" doc:"URL of an OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318. Empty: no traces are made. Headers and sampling obey the OTEL_… variables of OpenTelemetry."`
+	OTLPEndpoint string `env:"OTLP_ENDPOINT" form:"url" doc:"URL of an OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318. Empty: no traces are made. Headers and sampling obey the OTEL_… variables of OpenTelemetry."`
 }

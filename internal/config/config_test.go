@@ -58,7 +58,7 @@ func TestDefaultsHold(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	if c.HTTP.Listen != "127.0.0.1:8181" || c.HTTP.MaxBody != 64<<20 || c.HTTP.RequestTimeout != time.Minute || c.Auth.Mode != "" {
+	if c.HTTP.Listen != "127.0.0.1:8181" || c.HTTP.MaxBody != 64<<20 || c.HTTP.RequestTimeout != 55*time.Second || c.Auth.Mode != "" {
 		t.Errorf("unexpected defaults: %+v", c)
 	}
 }
@@ -74,6 +74,14 @@ func TestWrongValueNamesItsVariable(t *testing.T) {
 		{"ICECORE_REQUEST_TIMEOUT", "1ms", "less than 1s"},
 		{"ICECORE_READ_POOL", "many", "is not a whole number"},
 		{"ICECORE_READ_POOL", "0", "0 is less than 1"},
+		{"ICECORE_DOCUMENT_CACHE", "0", "0 is less than 1MiB"},
+		{"ICECORE_LISTEN", "8181", "is not an address and a port"},
+		{"ICECORE_LISTEN", "127.0.0.1", "is not an address and a port"},
+		{"ICECORE_LISTEN", "127.0.0.1:99999", "is not an address and a port"},
+		{"ICECORE_LISTEN", "127.0.0.1:", "is not an address and a port"},
+		{"ICECORE_OTLP_ENDPOINT", "localhost:4318", "is not a URL"},
+		{"ICECORE_OTLP_ENDPOINT", "http://", "is not a URL"},
+		{"ICECORE_OTLP_ENDPOINT", "://", "is not a URL"},
 		{"ICECORE_LOG_LEVEL", "INFO", "is not one of debug, info, warn, error"},
 		{"ICECORE_DATABASE_URL_FILE", "/does/not/exist", "no such file"},
 	} {

@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -84,6 +86,7 @@ type Setting struct {
 	Variable, Default, Doc, Group string
 	Words                         []string // allowed values; empty allows all
 	Min                           string
+	Form                          string // address or url; empty allows all texts
 	Secret                        bool
 	Type                          string // for the reference: text, number, size, duration, list
 	index                         []int
@@ -99,7 +102,7 @@ func Settings() []Setting {
 			f := group.Type.Field(j)
 			s := Setting{
 				Variable: Prefix + f.Tag.Get("env"), Default: f.Tag.Get("default"), Doc: f.Tag.Get("doc"),
-				Group: group.Name, Min: f.Tag.Get("min"), index: []int{i, j},
+				Group: group.Name, Min: f.Tag.Get("min"), Form: f.Tag.Get("form"), index: []int{i, j},
 			}
 			if w := f.Tag.Get("oneof"); w != "" {
 				s.Words = strings.Split(w, ",")
@@ -149,6 +152,9 @@ func (s Setting) set(c *Config, values map[string]string) error {
 	if len(s.Words) > 0 && !slices.Contains(s.Words, text) {
 		return &ValueError{variable, fmt.Sprintf("%q is not one of %s", text, strings.Join(s.Words, ", "))}
 	}
+	if problem := misses(s.Form, text); problem != "" {
+		return &ValueError{variable, problem}
+	}
 	field := reflect.ValueOf(c).Elem().FieldByIndex(s.index)
 	switch p := field.Addr().Interface().(type) {
 	case *string:
@@ -190,6 +196,22 @@ func (s Setting) set(c *Config, values map[string]string) error {
 		*p = d
 	}
 	return nil
+}
+
+// misses says what is wrong with a text that has to have a form, or nothing.
+func misses(form, text string) string {
+	switch form {
+	case "address":
+		_, port, err := net.SplitHostPort(text)
+		if _, number := strconv.ParseUint(port, 10, 16); err != nil || number != nil {
+			return fmt.Sprintf("%q is not an address and a port, such as 127.0.0.1:8181", text)
+		}
+	case "url":
+		if u, err := url.Parse(text); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+			return "is not a URL such as http://localhost:4318" // it may hold a password
+		}
+	}
+	return ""
 }
 
 // unknown lists the names that no setting has, sorted.

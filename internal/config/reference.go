@@ -43,6 +43,12 @@ Secrets are never printed. Each can be given as a file instead: append ` + "`_FI
 		if s.Default != "" {
 			facts = append(facts, "default `"+s.Default+"`")
 		}
+		switch s.Form {
+		case "address":
+			facts = append(facts, "an address and a port")
+		case "url":
+			facts = append(facts, "a URL of http or https")
+		}
 		if s.Min != "" {
 			facts = append(facts, "at least `"+s.Min+"`")
 		}
