@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,8 +121,8 @@ func TestQueueTakesSeveralKeysWithoutDeadlock(t *testing.T) {
 // arrive has a goroutine enter "a" and report; it leaves when told, refused or
 // not.
 type arrival struct {
-	in    bool
-	leave chan bool
+	entered atomic.Bool
+	leave   chan bool
 }
 
 func arrive(t *testing.T, q *queue) *arrival {
@@ -133,12 +134,14 @@ func arrive(t *testing.T, q *queue) *arrival {
 			t.Error(err)
 			return
 		}
-		a.in = true
+		a.entered.Store(true)
 		leave(<-a.leave)
 	}()
 	synctest.Wait()
 	return a
 }
+
+func (a *arrival) in() bool { return a.entered.Load() }
 
 func (a *arrival) leaves(refused bool) {
 	a.leave <- refused
@@ -154,21 +157,21 @@ func TestQueueSavesTheTurnForWhoWasRefused(t *testing.T) {
 		winner := arrive(t, q)
 		one, two := arrive(t, q), arrive(t, q)
 		winner.leaves(false)
-		if !one.in || two.in {
+		if !one.in() || two.in() {
 			t.Fatal("the first in line is not served")
 		}
 		one.leaves(true)
-		if two.in {
+		if two.in() {
 			t.Fatal("the next was served before the refused one could come back")
 		}
 		time.Sleep(3 * time.Millisecond)
 		back := arrive(t, q)
-		if !back.in || two.in {
+		if !back.in() || two.in() {
 			t.Fatal("the refused writer does not go first")
 		}
 		other := arrive(t, q)
 		back.leaves(false)
-		if !two.in || other.in {
+		if !two.in() || other.in() {
 			t.Fatal("the line does not go on in its order")
 		}
 		two.leaves(false)
@@ -194,11 +197,11 @@ func TestQueueLosesPatience(t *testing.T) {
 		began := time.Now()
 		first.leaves(false)
 		for i, a := range line {
-			for !a.in {
+			for !a.in() {
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
 			}
-			if i > 0 && line[i-1].in && time.Since(began) > time.Second {
+			if i > 0 && line[i-1].in() && time.Since(began) > time.Second {
 				t.Fatalf("writer %d waits for %v", i, time.Since(began))
 			}
 			a.leaves(true)
@@ -223,7 +226,7 @@ func TestQueueLearnsHowLongReturnsTake(t *testing.T) {
 			holder.leaves(true)
 			time.Sleep(200 * time.Microsecond)
 			back := arrive(t, q)
-			if !back.in {
+			if !back.in() {
 				t.Fatal("came too late")
 			}
 			next := arrive(t, q)
