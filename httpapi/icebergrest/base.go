@@ -73,7 +73,7 @@ func (a *API) getOwnConfig(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if id := config.Warehouse.ID; name != "" && name != id.String() {
-		named, err := a.named(r, name)
+		named, err := a.find(r, name)
 		if err != nil {
 			return err
 		}
@@ -92,9 +92,22 @@ func (a *API) ownWarehouse(r *http.Request) (queries.Config, error) {
 		return queries.Config{}, err
 	}
 	if id, err := ids.Parse(name); err == nil && !id.IsNil() {
-		return a.deps.Queries.ConfigOf(r.Context(), wire.Actor(r), id)
+		return a.deps.Queries.ConfigOf(r.Context(), wire.Actor(r), id) // as on all other routes there
 	}
 	return a.named(r, name)
+}
+
+// find finds a warehouse by its id or, if the text is none, its name. A name
+// may look like an id that no warehouse has.
+func (a *API) find(r *http.Request, text string) (queries.Config, error) {
+	if id, err := ids.Parse(text); err == nil && !id.IsNil() {
+		config, err := a.deps.Queries.ConfigOf(r.Context(), wire.Actor(r), id)
+		if catalog.KindOf(err) != catalog.NoSuchWarehouse {
+			wire.InfoOf(r.Context()).Warehouse = config.Warehouse.ID
+			return config, err
+		}
+	}
+	return a.named(r, text)
 }
 
 // named finds a warehouse by its name, with its project before a slash if that

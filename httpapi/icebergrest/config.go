@@ -28,7 +28,7 @@ func (a *API) getConfig(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return &catalog.Error{Kind: catalog.BadRequest, Message: "The parameter warehouse is missing: name one, as in /v1/config?warehouse=demo"}
 	}
-	config, err := a.named(r, name)
+	config, err := a.find(r, name)
 	if err != nil {
 		return err
 	}
