@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
 )
@@ -51,41 +52,57 @@ func readOutcome(ctx context.Context, q Querier, commit ids.ID) (Outcome, int64,
 // still sit in the old one, and tries again while the database is away, until
 // the burn timeout (5 s) is over. Only an error leaves the fate open.
 func (s *Store) Burn(ctx context.Context, commit ids.ID) (Outcome, error) {
+	outcomes, err := s.burnAll(ctx, []ids.ID{commit})
+	return outcomes[commit], err
+}
+
+// burnAll is [Store.Burn] for the commits of one transaction.
+func (s *Store) burnAll(ctx context.Context, commits []ids.ID) (map[ids.ID]Outcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.burnTimeout)
 	defer cancel()
 	for {
-		outcome, err := s.burnOnce(ctx, commit)
+		outcomes, err := s.burnOnce(ctx, commits)
 		if err == nil {
-			return outcome, nil
+			return outcomes, nil
 		}
 		select {
 		case <-ctx.Done():
-			return Absent, fmt.Errorf("burn commit %s: %w", commit, err)
+			return nil, fmt.Errorf("burn %d commits, the first %s: %w", len(commits), commits[0], err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }
 
-func (s *Store) burnOnce(ctx context.Context, commit ids.ID) (Outcome, error) {
+func (s *Store) burnOnce(ctx context.Context, commits []ids.ID) (map[ids.ID]Outcome, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return Absent, err
+		return nil, err
 	}
 	defer closeConn(ctx, conn)
-	// Its own transaction: when this answer is lost too, the next try finds the
-	// row or inserts it.
-	tag, err := conn.Exec(ctx, sqlBurn, pgID(commit))
+	list := make([]pgtype.UUID, len(commits))
+	for i, id := range commits {
+		list[i] = pgID(id)
+	}
+	// A transaction of its own: when this answer is lost too, the next try finds
+	// the rows or inserts them.
+	if _, err := conn.Exec(ctx, sqlBurn, list); err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, sqlOutcomes, list)
 	if err != nil {
-		return Absent, err
+		return nil, err
 	}
-	if tag.RowsAffected() == 1 {
-		return Aborted, nil
+	outcomes := make(map[ids.ID]Outcome, len(commits))
+	var id pgtype.UUID
+	var outcome string
+	_, err = pgx.ForEachRow(rows, []any{&id, &outcome}, func() error {
+		outcomes[id.Bytes] = Outcome(outcome)
+		return nil
+	})
+	if err == nil && len(outcomes) != len(commits) {
+		err = fmt.Errorf("%d of %d burned commits are not there", len(commits)-len(outcomes), len(commits))
 	}
-	outcome, _, err := readOutcome(ctx, conn, commit)
-	if err == nil && outcome == Absent {
-		err = fmt.Errorf("commit %s conflicts with a row that is not there", commit)
-	}
-	return outcome, err
+	return outcomes, err
 }
 
 // closeConn ends a connection without waiting for a server that may be gone.
@@ -158,6 +175,12 @@ func refused(err error) (*pgconn.PgError, bool) {
 // settle burns the id of a commit whose answer was lost.
 func (s *Store) settle(ctx context.Context, c *Commit, cause error) (Receipt, error) {
 	outcome, err := s.Burn(ctx, c.ID)
+	return s.settled(ctx, c, outcome, err, cause)
+}
+
+// settled is the answer for a commit whose id was burned, with what came of
+// that.
+func (s *Store) settled(ctx context.Context, c *Commit, outcome Outcome, err, cause error) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, &UnknownError{CommitID: c.ID, Cause: errors.Join(cause, err)}
 	}

@@ -2,6 +2,7 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,7 +41,10 @@ type passenger struct {
 // landing is what a flight came to for one commit.
 type landing struct {
 	seq  int64 // 0: nothing happened to it; it goes alone, and learns why
-	lost error // the answer was lost: its fate has to be settled
+	lost error // the answer was lost, and the id burned since:
+
+	outcome Outcome // what burning it told
+	open    error   // why it told nothing
 }
 
 // plain reports whether the commit may share a transaction: one event on one
@@ -67,7 +71,8 @@ func (g *sharing) append(ctx context.Context, c *Commit, alone func() (Receipt, 
 	if g.running == 0 && g.flights > 1 {
 		g.running++
 		g.mu.Unlock()
-		defer g.release()
+		free := g.slot()
+		defer free()
 		receipt, err := alone()
 		return receipt, true, err
 	}
@@ -79,8 +84,7 @@ func (g *sharing) append(ctx context.Context, c *Commit, alone func() (Receipt, 
 	}
 	g.mu.Unlock()
 	if crew != nil {
-		g.fly(ctx, crew)
-		g.release()
+		g.depart(ctx, crew)
 	}
 	select {
 	case l := <-p.landed:
@@ -98,13 +102,31 @@ func (g *sharing) append(ctx context.Context, c *Commit, alone func() (Receipt, 
 func (g *sharing) land(ctx context.Context, c *Commit, l landing) (Receipt, bool, error) {
 	switch {
 	case l.lost != nil:
-		receipt, err := g.store.settle(ctx, c, fmt.Errorf("append commit %s with others: %w", c.ID, l.lost))
+		cause := fmt.Errorf("append commit %s with others: %w", c.ID, l.lost)
+		receipt, err := g.store.settled(ctx, c, l.outcome, l.open, cause)
 		return receipt, true, err
 	case l.seq == 0:
 		return Receipt{}, false, nil
 	}
 	g.store.Nudge()
 	return c.receipt(l.seq), true, nil
+}
+
+// overdue is how long a flight may keep its slot. One that takes longer waits
+// for a database or a network that does not answer, or a lone commit for a
+// stranger's lock; the others need not wait for it, too. The pool bounds how
+// many may be out at once.
+const overdue = 250 * time.Millisecond
+
+// slot begins to hold a slot that was taken; free gives it back, once, and at
+// the latest when it is overdue.
+func (g *sharing) slot() (free func()) {
+	var once sync.Once
+	timer := time.AfterFunc(overdue, func() { once.Do(g.release) })
+	return func() {
+		timer.Stop()
+		once.Do(g.release)
+	}
 }
 
 // leave takes a commit out that is still waiting.
@@ -151,44 +173,62 @@ func sharesStream(crew []*passenger, p *passenger) bool {
 	return false
 }
 
-// release gives the flight up, or hands it to a goroutine for those that wait:
-// whoever flew has its own answer to give.
+// release gives a slot to those that wait, in a goroutine of their own:
+// whoever held it has its own answer to give.
 func (g *sharing) release() {
-	if crew := g.next(); crew != nil {
-		go func() {
-			for ; crew != nil; crew = g.next() {
-				g.fly(context.Background(), crew)
-			}
-		}()
-	}
-}
-
-func (g *sharing) next() []*passenger {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	crew := g.board()
 	if crew == nil {
 		g.running--
 	}
-	return crew
+	g.mu.Unlock()
+	if crew != nil {
+		go g.depart(context.Background(), crew)
+	}
 }
 
-// fly carries out the commits in one transaction and tells each what came of
-// it. One commit's misfortune is never a neighbour's: what was refused, or
-// could not be sent, goes alone.
-func (g *sharing) fly(ctx context.Context, crew []*passenger) {
+// depart carries the commits out in one transaction and tells each what came
+// of it. One commit's misfortune is never a neighbour's: what was refused, or
+// could not be sent, goes alone. When the answer is lost, all ids are burned
+// by one statement, without holding the slot.
+func (g *sharing) depart(ctx context.Context, crew []*passenger) {
+	free := g.slot()
+	defer free()
+	landed := false
+	defer func() {
+		if !landed { // a panic is on its way up: nobody may wait for ever
+			g.tell(crew, nil, landing{lost: errLostFlight, open: errLostFlight})
+		}
+	}()
 	numbers, err := g.send(ctx, crew)
 	if g.store.observer.Shared != nil {
 		g.store.observer.Shared(len(crew))
 	}
-	for _, p := range crew {
-		l := landing{seq: numbers[p.commit.ID]}
+	landed = true
+	_, definite := refused(err)
+	if err == nil || definite || !sent(err) {
 		if err != nil {
-			l = landing{lost: err}
-			if _, definite := refused(err); definite || !sent(err) {
-				l = landing{}
-			}
+			numbers = nil
 		}
+		g.tell(crew, numbers, landing{})
+		return
+	}
+	free()
+	commits := make([]ids.ID, len(crew))
+	for i, p := range crew {
+		commits[i] = p.commit.ID
+	}
+	outcomes, open := g.store.burnAll(ctx, commits)
+	for _, p := range crew {
+		p.landed <- landing{lost: err, outcome: outcomes[p.commit.ID], open: open}
+	}
+}
+
+var errLostFlight = errors.New("the transaction ended without an answer")
+
+func (g *sharing) tell(crew []*passenger, numbers map[ids.ID]int64, l landing) {
+	for _, p := range crew {
+		l.seq = numbers[p.commit.ID]
 		p.landed <- l
 	}
 }
@@ -201,13 +241,16 @@ func sent(err error) bool {
 // send is one statement in one implicit transaction, hence one network flight.
 // No row of the answer counts before its end was read, which is the COMMIT.
 func (g *sharing) send(ctx context.Context, crew []*passenger) (map[ids.ID]int64, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.store.appendTimeout)
+	ctx = context.WithoutCancel(ctx)
+	waiting, cancel := context.WithTimeout(ctx, g.store.appendTimeout)
 	defer cancel()
-	conn, err := g.store.pool.Acquire(ctx)
+	conn, err := g.store.pool.Acquire(waiting)
 	if err != nil {
 		return nil, &notSentError{err}
 	}
 	defer conn.Release()
+	ctx, cancel = context.WithTimeout(ctx, g.store.appendTimeout)
+	defer cancel()
 	rows, err := conn.Query(ctx, sqlAppendShared, g.store.sharedArgs(crew)...)
 	if err != nil {
 		return nil, err

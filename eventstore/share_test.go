@@ -386,3 +386,62 @@ func TestSharedAppendReadsNoTable(t *testing.T) {
 		t.Errorf("sequential scans of %q, %v", n, err)
 	}
 }
+
+// A flight whose connection is dead does not keep the others on the ground.
+func TestAnOverdueFlightLosesItsSlot(t *testing.T) {
+	t.Parallel()
+	b, proxy, _ := oneFlight(t)
+	s := newStreams(t, b, 3)
+	land := queued(t, b, proxy, change(s[0], 1), change(s[1], 1))
+	// The first is held at the server for as long as the proxy likes; these go on.
+	until(t, "the waiting commits happened", func(context.Context) (bool, error) {
+		n := value[int](t, b.db, "SELECT count(*) FROM es.event WHERE append_seq > 0 AND version = 2 AND stream_id = ANY ($1)", uuids(s))
+		return n == 2, nil
+	})
+	b.append(t, change(s[2], 1))
+	for i, a := range land() {
+		if a.err != nil {
+			t.Errorf("commit %d: %v", i, a.err)
+		}
+	}
+	until(t, "every slot is free", func(context.Context) (bool, error) {
+		b.sharing.mu.Lock()
+		defer b.sharing.mu.Unlock()
+		if b.sharing.running < 0 {
+			return false, fmt.Errorf("%d flights are running", b.sharing.running)
+		}
+		return b.sharing.running == 0, nil
+	})
+}
+
+// The ids of a flight are burned by one statement: each tells its own fate.
+func TestBurnOfManyTellsEachFate(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := newStreams(t, b, 1)
+	happened := change(s[0], 1)
+	b.append(t, happened)
+	burned := testIDs.New()
+	if _, err := b.Burn(t.Context(), burned); err != nil {
+		t.Fatal(err)
+	}
+	commits := []ids.ID{happened.ID, burned}
+	for range 60 {
+		commits = append(commits, testIDs.New())
+	}
+	for range 2 { // the second time finds what the first one did
+		outcomes, err := b.burnAll(t.Context(), commits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range commits {
+			want := Aborted
+			if i == 0 {
+				want = Committed
+			}
+			if outcomes[id] != want {
+				t.Errorf("commit %d: %q", i, outcomes[id])
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@ var (
 	sqlAppendShared      = statement("append_shared")
 	sqlBurn              = statement("burn")
 	sqlOutcome           = statement("outcome")
+	sqlOutcomes          = statement("outcomes")
 	sqlFindCommit        = statement("find_commit")
 	sqlHead              = statement("head")
 	sqlPeek              = statement("peek")

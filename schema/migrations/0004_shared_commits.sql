@@ -109,10 +109,10 @@ BEGIN
     UPDATE es.stream s
        SET version = s.version + 1, pointer = p_next_pointer[n], mark = p_event[n]
       FROM unnest(v_mine) AS n
-     WHERE s.stream_id = p_stream[n];
+     WHERE s.stream_id = p_stream[n] AND s.version = p_version[n];
     GET DIAGNOSTICS v_moved = ROW_COUNT;
     IF v_moved <> cardinality(v_mine) THEN
-        RAISE EXCEPTION 'commits that share a transaction share a stream' USING ERRCODE = 'IC004';
+        RAISE EXCEPTION 'commits that share a transaction share a stream, or a held guard moved' USING ERRCODE = 'IC004';
     END IF;
 
     RETURN QUERY
