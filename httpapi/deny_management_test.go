@@ -82,10 +82,12 @@ func managementRoutes() []string {
 
 // managementRequests are the requests by the name of their route.
 func managementRequests(s *stack) map[string][2]string {
-	fill := strings.NewReplacer("{w}", strings.TrimPrefix(s.prefix, "/catalog/v1/"), "{root}", s.root,
-		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"),
-		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"),
-		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"))
+	warehouse := strings.TrimPrefix(s.prefix, "/catalog/v1/")
+	in := " AND warehouse_id = '" + warehouse + "'"
+	fill := strings.NewReplacer("{w}", warehouse, "{root}", s.root,
+		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"+in),
+		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"+in),
+		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"+in))
 	asked := make(map[string][2]string, len(administered))
 	for i, name := range managementRoutes() {
 		asked[name] = [2]string{managementRoot + fill.Replace(administered[i].path), fill.Replace(administered[i].body)}

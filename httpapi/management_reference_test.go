@@ -129,6 +129,6 @@ served, and where it means something else.
   what has it, and what stands in the namespace that has it.
 - **Statistics.** Those of a warehouse count living tables and views, by the hour of the log's own time. Those of endpoints are counted in memory and
   stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. Search and statistics follow the log by seconds.
-- **Idempotency-Key** works on every mutation, as it does for Iceberg REST.
+- **Idempotency-Key** works on every mutation, as it does for Iceberg REST. A request that changed nothing leaves its key free.
 - **server-id** is the nil UUID before bootstrap.
 `
