@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/icecore-catalog/icecore/authz/allowall"
+	"github.com/icecore-catalog/icecore/httpapi"
 )
 
 // The parameters are Lakekeeper's, in any letter case, with purgeRequested as
@@ -72,4 +75,17 @@ func TestUnregisterAnswersTheLastStateAndForgets(t *testing.T) {
 	}
 	refused(t, s.do("POST", s.prefix+"/namespaces/n/tables/back/unregister", ""), 409, "ProtectedTabularDeletionWithoutForce")
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables/back/unregister?force=true", ""), 200)
+}
+
+// An instance that runs jobs answers those who watch it and nobody else.
+func TestAWorkerServesItsProbesAlone(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	h := s.with(t, allowall.Authorizer{}, func(d *httpapi.Deps) { d.ProbesOnly = true })
+	for _, path := range []string{"/", "/health", "/ready", "/metrics"} {
+		expect(t, do(h, "GET", path, ""), 200)
+	}
+	for _, path := range []string{"/catalog/v1/config?warehouse=demo", s.prefix + "/namespaces", "/management/v1/info", "/catalog/w/demo/v1/config"} {
+		refused(t, do(h, "GET", path, ""), 404, "BadRequestException")
+	}
 }
