@@ -113,18 +113,17 @@ func (c *connection) close() {
 }
 
 // send sends a request and reads its answer.
-func (c *connection) send(t testing.TB, w wild) answer {
-	t.Helper()
+func (c *connection) send(w wild) (answer, error) {
 	if c.conn == nil {
 		conn, err := net.Dial("tcp", c.addr)
 		if err != nil {
-			t.Fatal(err)
+			return answer{}, err
 		}
 		c.conn, c.in = conn.(*net.TCPConn), bufio.NewReader(conn)
 	}
 	raw, again := w.bytes()
 	if err := c.conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
+		return answer{}, err
 	}
 	// A server may refuse before it has read all: then the write fails, and the
 	// answer is there to be read.
@@ -138,17 +137,17 @@ func (c *connection) send(t testing.TB, w wild) answer {
 		response, err = http.ReadResponse(c.in, request)
 	}
 	if err != nil {
-		t.Fatalf("no answer: %v (sent: %v)\n%v", err, writeErr, w)
+		return answer{}, fmt.Errorf("no answer: %w (sent: %v)\n%v", err, writeErr, w)
 	}
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatalf("half an answer: %v\n%v", err, w)
+		return answer{}, fmt.Errorf("half an answer: %w\n%v", err, w)
 	}
 	_ = response.Body.Close()
 	if response.Close || !again || writeErr != nil {
 		c.close()
 	}
-	return answer{response.StatusCode, response.Header, string(body)}
+	return answer{response.StatusCode, response.Header, string(body)}, nil
 }
 
 // parsed makes a value of a JSON text.
