@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 // A load with snapshots=refs leaves snapshots out of the answer and changes
@@ -171,7 +169,6 @@ func TestForeignMetadataFilesAreRegisteredAndCommittedTo(t *testing.T) {
 			t.Errorf("unknown members are lost: %s", got.body)
 		}
 	}
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // What is no table's metadata is refused with a reason, and nothing is left.
@@ -268,5 +265,4 @@ func TestATableWithoutItsFileIsAClearNotFound(t *testing.T) {
 		{send: "DELETE /namespaces/n/tables/w", want: 204},
 		{send: "DELETE /namespaces/n/views/v", want: 204},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }

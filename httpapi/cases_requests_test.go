@@ -6,8 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 // Every list takes the same paging parameters in the same way.
@@ -115,7 +113,6 @@ func TestNullsOfOptionalMembersAreAbsent(t *testing.T) {
 			}
 		}
 	}
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // Metadata rules that clients were once answered wrongly about, as they look on
@@ -150,7 +147,6 @@ func TestMetadataRulesOnTheWire(t *testing.T) {
 		{why: "letter case of names counts nowhere else", send: "POST /namespaces/n/tables/t", body: commit(`{"type":"ASSERT-TABLE-UUID","uuid":"@uuid@"}`, `{"action":"Set-Properties","updates":{"a":"b"}}`), want: 200},
 		{send: "POST /namespaces/n/tables/t", body: commit(`{"type":"assert-nothing"}`, ""), want: 400, kind: "BadRequestException"},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // A transaction of which one part fails has done nothing to the others: no

@@ -12,7 +12,7 @@ import (
 // is refused by one rule, and the old name stays.
 func TestWarehouseNamesAreRefusedOrWork(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	c := s.client(s.prefix)
 	c.play(t, []step{{send: "POST /namespaces", body: `{"namespace":["n"]}`, want: 200}, {send: "POST /namespaces/n/tables", body: create("t"), want: 200}})
 	warehouse := "/management/v1/warehouse/" + strings.TrimPrefix(s.prefix, "/catalog/v1/")

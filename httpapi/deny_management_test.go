@@ -3,23 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"strings"
-	"testing"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
-
-// newManaged is newStack for tests that change what stands above tables: at
-// their end the read models are what the log makes of them.
-func newManaged(t *testing.T) *stack {
-	t.Helper()
-	s := newStack(t)
-	t.Cleanup(func() {
-		if !t.Failed() {
-			projectionstest.RequireRebuildEqual(t, s.db.App)
-		}
-	})
-	return s
-}
 
 // administered has one request for each route of the management API: {w} stands
 // for the id of the warehouse demo, {root} for the folder of warehouses. Each

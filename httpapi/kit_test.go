@@ -23,6 +23,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
+	"github.com/icecore-catalog/icecore/projections/projectionstest"
 	"github.com/icecore-catalog/icecore/queries"
 	"github.com/icecore-catalog/icecore/storage"
 )
@@ -42,9 +43,11 @@ type stack struct {
 	table   string            // id of a table, for management routes
 	keepers []*reports.Keeper // of all instances
 	flights int               // eventstore.Config.SharedFlights of instances made from now on
+	spoilt  bool              // the test changes the database behind the log's back
 }
 
-// newBareStack returns a server that was not bootstrapped.
+// newBareStack returns a server that was not bootstrapped. When the test ends
+// well, the read models must be what the log makes of them.
 func newBareStack(t testing.TB) *stack {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -52,6 +55,11 @@ func newBareStack(t testing.TB) *stack {
 		t.Fatal(err)
 	}
 	s := &stack{db: pgtest.New(t, pgtest.Conns(12)), root: root}
+	t.Cleanup(func() { // runs after the instances have ended, and before the database does
+		if !t.Failed() && !s.spoilt {
+			projectionstest.RequireRebuildEqual(t, s.db.App)
+		}
+	})
 	s.handler = s.with(t, allowall.Authorizer{})
 	return s
 }

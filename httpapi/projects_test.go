@@ -11,7 +11,7 @@ const defaultProject = "00000000-0000-0000-0000-000000000000"
 
 func TestProjectsFromCreationToDeletion(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	list := func() string { return expect(t, s.do("GET", "/management/v1/project-list", ""), 200).body }
 	standing := fmt.Sprintf(`{"project-id":%q,"project-name":"Default Project"}`, defaultProject)
 	if got := list(); got != `{"projects":[`+standing+`]}` {
@@ -69,7 +69,7 @@ func TestProjectsFromCreationToDeletion(t *testing.T) {
 
 func TestProjectsAreRefusedAsLakekeeperDoes(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	expect(t, s.do("POST", "/management/v1/project", `{"project-name":"p","project-id":"p"}`), 201)
 	for _, c := range []struct {
 		method, path, body, project string
@@ -103,7 +103,7 @@ func TestProjectsAreRefusedAsLakekeeperDoes(t *testing.T) {
 // A key answers the same again, whatever became of the project since.
 func TestProjectRequestsAreRepeatable(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	const key = "0190a000-0000-7000-8000-00000000000"
 	first := expect(t, s.do("POST", "/management/v1/project", `{"project-name":"p"}`, "Idempotency-Key", key+"1"), 201)
 	again := expect(t, s.do("POST", "/management/v1/project", `{"project-name":"p"}`, "Idempotency-Key", key+"1"), 201)

@@ -8,7 +8,7 @@ import (
 
 func TestProtectionIsSetAndShown(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
@@ -58,7 +58,7 @@ func TestProtectionIsSetAndShown(t *testing.T) {
 // A client may know no other id than the one in the table's metadata.
 func TestProtectionTakesTheTablesOwnUUID(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	s.dropTable(t, "gone")
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/register", fmt.Sprintf(`{"name":"back","metadata-location":%q}`, s.dropped)), 200)
@@ -76,7 +76,7 @@ func TestProtectionTakesTheTablesOwnUUID(t *testing.T) {
 
 func TestProtectionOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	namespace, table := s.anyID("SELECT namespace_id::text FROM rm.namespace"), s.anyID("SELECT tabular_id::text FROM rm.tabular")

@@ -3,8 +3,6 @@ package httpapi_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 // What real clients send, to the letter of what they were seen to send: each
@@ -83,7 +81,6 @@ func TestPyIcebergsRequests(t *testing.T) {
 		{send: "DELETE /namespaces/py/tables/ct?purgeRequested=false", want: 204},
 		{why: "Daft takes the alias of the catalog for a namespace first", send: "GET /namespaces/ice.py/tables/t", want: 404, kind: "NoSuchTableException"},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 func TestSparksRequests(t *testing.T) {
@@ -158,5 +155,4 @@ func TestSparksRequests(t *testing.T) {
 		{why: "DROP TABLE has no query at all", send: "DELETE /namespaces/other/tables/ctas", want: 204},
 		{send: "DELETE /namespaces/other", want: 204},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }

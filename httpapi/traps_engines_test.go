@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 func TestTrinosRequests(t *testing.T) {
@@ -60,7 +58,6 @@ func TestTrinosRequests(t *testing.T) {
 		{why: "the shown location is no property that could be removed", send: "POST /namespaces/tr/properties", body: `{"removals":["location"],"updates":{}}`, want: 200, is: map[string]string{"missing": `["location"]`, "removed": "[]"}},
 		{send: "GET /namespaces/tr", want: 200, is: map[string]string{"properties/location": `"@place@"`}},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // CREATE OR REPLACE VIEW of Trino sends a fresh place each time.
@@ -90,7 +87,6 @@ func TestAViewMovesWithEachReplace(t *testing.T) {
 		step{send: "GET /namespaces/tr/views/v", want: 200, is: map[string]string{"metadata-location": `"@file@"`}},
 	)
 	c.play(t, steps)
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 func TestDuckDBsRequests(t *testing.T) {
@@ -141,7 +137,6 @@ func TestDuckDBsRequests(t *testing.T) {
 		{send: "DELETE /namespaces/s/tables/u?purgeRequested=false", want: 204},
 		{send: "DELETE /namespaces/s", want: 204},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 func TestFlinksRequests(t *testing.T) {
@@ -173,7 +168,6 @@ func TestFlinksRequests(t *testing.T) {
 		},
 		{send: "DELETE /namespaces/fl.inner/tables/t?purgeRequested=true", want: 204},
 	})
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // ClickHouse knows no prefix, no nesting, and writes once more than it has to.
@@ -214,5 +208,4 @@ func TestClickHousesRequests(t *testing.T) {
 	if !strings.HasPrefix(c.vars["file"], "file:///") {
 		t.Errorf("it looks for the file in its own folder: %s", c.vars["file"])
 	}
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 // Whatever selects a warehouse finds it or says that it is none: users write
@@ -63,7 +61,6 @@ func TestEveryTableHasAPlaceOfItsOwn(t *testing.T) {
 	if len(places) != 4 {
 		t.Errorf("places %v", c.vars)
 	}
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // The format of a table is what was asked for, in each of the ways to ask.
@@ -98,5 +95,4 @@ func TestFormatVersionsAreWhatWasAskedFor(t *testing.T) {
 			t.Errorf("%q: %d %s", version, got.status, got.body)
 		}
 	}
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }

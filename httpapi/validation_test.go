@@ -42,7 +42,7 @@ func outcomeOf(t *testing.T, got answer) (text string) {
 
 func TestDryRunsTellEveryCheckAndMakeNothing(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	file := filepath.Join(s.root, "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)

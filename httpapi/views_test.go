@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/icecore-catalog/icecore/authz/allowall"
-	"github.com/icecore-catalog/icecore/projections/projectionstest"
 )
 
 // createView is a CreateViewRequest for one dialect; more are further members.
@@ -189,7 +188,6 @@ func TestViews(t *testing.T) {
 	message(t, register("x", missing), 404, "NotFoundException", "Failed to open input stream for file: "+missing)
 	refused(t, register("x", "file://"+s.root+"/demo"), 400, "BadRequestException")
 	refused(t, register("x", "file:///etc/x.metadata.json"), 400, "BadRequestException")
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // Tables and views share one name space: whoever comes second is told what
@@ -235,7 +233,6 @@ func TestTablesAndViewsClash(t *testing.T) {
 	refused(t, s.do("DELETE", p+"/namespaces/ns", ""), 409, "NamespaceNotEmptyException")
 	expect(t, s.do("DELETE", p+"/namespaces/ns/views/view", ""), 204)
 	expect(t, s.do("DELETE", p+"/namespaces/ns", ""), 204)
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 // metadataLocation returns the metadata location of a table that was made.
@@ -275,7 +272,6 @@ func TestViewFilesGoWhereTheClientSaid(t *testing.T) {
 	}
 	expect(t, s.do("DELETE", p+"/namespaces/ns/views/v", ""), 204)
 	view(t, s.do("POST", p+"/namespaces/ns/register-view", fmt.Sprintf(`{"name":"again","metadata-location":%q}`, v.MetadataLocation)))
-	projectionstest.RequireRebuildEqual(t, s.db.App)
 }
 
 func TestViewRequestsAreRepeated(t *testing.T) {

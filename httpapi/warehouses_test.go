@@ -23,7 +23,7 @@ func decoded(t *testing.T, body string) map[string]any {
 
 func TestWarehouseChangesAreShownAndKept(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	profile := fmt.Sprintf(`{"type":"file","root":"file://%s/demo"}`, s.root)
 	for _, c := range []struct{ path, body, member, want string }{
 		{"/rename", `{"new-name":"Demo 2"}`, "name", `"Demo 2"`},
@@ -63,7 +63,7 @@ func TestWarehouseChangesAreShownAndKept(t *testing.T) {
 
 func TestWarehouseOfSoftDeletionIsMadeInOneCommit(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	body := fmt.Sprintf(`{"warehouse-name":"soft","storage-profile":{"type":"file","root":"file://%s/soft"},"delete-profile":{"type":"soft","expiration-seconds":60}}`, s.root)
 	made := expect(t, s.do("POST", "/management/v1/warehouse", body), 201)
 	if !strings.Contains(made.body, `"delete-profile":{"type":"soft","expiration-seconds":60}`) {
@@ -81,7 +81,7 @@ func TestWarehouseOfSoftDeletionIsMadeInOneCommit(t *testing.T) {
 
 func TestWarehouseChangesAreRefused(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	other := fmt.Sprintf(`{"warehouse-name":"other","storage-profile":{"type":"file","root":"file://%s/other"}}`, s.root)
 	expect(t, s.do("POST", "/management/v1/warehouse", other), 201)
 	const gone = "/management/v1/warehouse/0190a000-0000-7000-8000-00000000000f"
@@ -127,7 +127,7 @@ func TestWarehouseChangesAreRefused(t *testing.T) {
 // it, and nothing in it is lost.
 func TestDeactivatedWarehouseIsHiddenFromItsClients(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	for range 2 {
@@ -169,7 +169,7 @@ func TestDeactivatedWarehouseIsHiddenFromItsClients(t *testing.T) {
 
 func TestWarehouseIsDeletedOnlyWhenEmptyAndFree(t *testing.T) {
 	t.Parallel()
-	s := newManaged(t)
+	s := newStack(t)
 	const (
 		notEmpty  = "Warehouse is not empty. Cannot delete a non-empty warehouse."
 		protected = "Warehouse is protected and force flag not set. Cannot delete protected warehouse."
