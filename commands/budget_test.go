@@ -110,3 +110,30 @@ func TestRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// Behind a load balancer the other instance committed last: what this one
+// remembers is wrong, and a load is one round trip all the same.
+func TestALoadAfterAnotherInstancesCommitIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	flights := &kit.Flights{}
+	k := kit.New(t, kit.Setup{Conns: 1, Flights: flights, NoSaver: true})
+	k.Namespace("db")
+	k.Table("db", "t")
+	other := kit.New(t, kit.Setup{Share: k})
+	for id := range int64(3) {
+		if _, err := other.Commit(kit.At("db", "t"), kit.Head(id), kit.Append(id+1, id, id+1)); err != nil {
+			t.Fatal(err)
+		}
+		flights.Count() // from here on
+		got, err := k.Load(kit.At("db", "t"), loadAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if current, _ := kit.Document(t, got.Document.Plain())["current-snapshot-id"].(float64); int64(current) != id+1 {
+			t.Errorf("the load shows snapshot %v", current)
+		}
+		if n := flights.Count(); n != 1 && id > 0 { // the first prepares its statement
+			t.Errorf("%d round trips", n)
+		}
+	}
+}

@@ -236,19 +236,16 @@ func (r *SharedResolver) statement(ctx context.Context, calls [][]Query, facts [
 	if !in.lean {
 		return retryDead(ctx, func() error { return in.read(ctx, r, facts) })
 	}
-	if len(in.seats) == 1 && in.hint[0] != [16]byte{} {
-		settled := false
-		err := retryDead(ctx, func() (err error) {
-			settled, err = in.readOne(ctx, r, facts)
-			return err
-		})
-		if err != nil || settled {
-			return err
-		}
-	}
 	var again []int
 	err := retryDead(ctx, func() (err error) {
-		again, err = in.readLean(ctx, r, facts)
+		if len(in.seats) > 1 {
+			again, err = in.readLean(ctx, r, facts)
+			return err
+		}
+		settled, err := in.readOne(ctx, r, facts)
+		if again = nil; !settled {
+			again = []int{in.seats[0].call}
+		}
 		return err
 	})
 	if err != nil || len(again) == 0 {

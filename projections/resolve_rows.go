@@ -211,8 +211,8 @@ func (a *arguments) readLean(ctx context.Context, r *SharedResolver, facts [][]F
 	return again, err
 }
 
-// readOne asks for a single query whose hint is expected to be right. It
-// reports false if it is not, or if anything else has to be asked for anew.
+// readOne asks for a single query. It reports false if the answer rests on
+// something else than what the instance knows, and has to be asked for in full.
 func (a *arguments) readOne(ctx context.Context, r *SharedResolver, facts [][]Facts) (bool, error) {
 	known := a.known[0]
 	rows, err := r.db.Query(ctx, resolveOneSQL, a.warehouse[0], [16]byte(known.project), a.path[0], a.name[0], a.hint[0],
@@ -225,7 +225,7 @@ func (a *arguments) readOne(ctx context.Context, r *SharedResolver, facts [][]Fa
 		return false, rows.Err()
 	}
 	var w resolveRow
-	if err := rows.Scan(w.oneTargets()...); err != nil {
+	if err := rows.Scan(w.leanTargets()[1:]...); err != nil {
 		return false, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	rows.Close()
@@ -282,13 +282,6 @@ func (a *arguments) rows(ctx context.Context, db Querier, sql string, args, targ
 		return fmt.Errorf("%w: %d rows for %d queries", errAnswer, n, len(a.seats))
 	}
 	return nil
-}
-
-func (w *resolveRow) oneTargets() []any {
-	return []any{
-		&w.now, &w.warehouseMark, &w.authzMark, &w.namespace, &w.ancestors, &w.nProtected, &w.levels,
-		&w.tabular, &w.kind, &w.name, &w.tableUUID, &w.tProtected, &w.tabularVersion, &w.tabularMark,
-	}
 }
 
 func (w *resolveRow) leanTargets() []any {

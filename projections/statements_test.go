@@ -3,6 +3,7 @@ package projections_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -105,5 +106,42 @@ func TestResolveLooksUpByWholeKeys(t *testing.T) {
 		if n := strings.Count(plan, "Index Cond"); n < 5 {
 			t.Errorf("%s: only %d look-ups by key in\n%s", file, n, plan)
 		}
+	}
+}
+
+// TestEveryReadOfTheLogCarriesARange: a read of es.event without a range of
+// numbers looks into every partition that there ever was (design 3.7), and none
+// of them has an index but that of the numbers.
+func TestEveryReadOfTheLogCarriesARange(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for _, pattern := range []string{"sql/*.sql", "../eventstore/sql/*.sql", "../workers/sql/*.sql", "../queries/sql/*.sql"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
+	}
+	reads := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "FROM es.event")
+		for rest != "" {
+			var read string
+			read, rest, _ = strings.Cut(rest, "FROM es.event")
+			if strings.HasPrefix(read, "_") {
+				continue // another table
+			}
+			reads++
+			if !regexp.MustCompile(`WHERE[^;]*append_seq (=|>|>=|BETWEEN) `).MatchString(read) {
+				t.Errorf("%s reads es.event without a range of numbers:%s", file, read)
+			}
+		}
+	}
+	if reads < 10 {
+		t.Errorf("only %d reads found", reads)
 	}
 }
