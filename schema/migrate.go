@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,6 +25,9 @@ type Options struct {
 	Files fs.FS
 	// Applied, if set, is called after each migration has been committed.
 	Applied func(Migration)
+	// Waiting, if set, is called each time when a lock was not to be had: somebody
+	// reads or writes what the next migration changes. It is tried again.
+	Waiting func()
 }
 
 // A State compares a database with the migrations.
@@ -113,8 +117,18 @@ func Migrate(ctx context.Context, db DB, o Options) (State, error) {
 	if o.AppRole == "" {
 		return State{}, errors.New("migrate: no application role was named")
 	}
-	for {
+	for try := 1; ; try++ {
 		state, applied, err := step(ctx, db, files, o.AppRole)
+		if lockNotHad(err) && try < maxLockTries {
+			if o.Waiting != nil {
+				o.Waiting()
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(min(time.Duration(try)*lockPause, maxLockPause)):
+			}
+			continue
+		}
 		if err != nil {
 			return State{}, fmt.Errorf("migrate: %w", err)
 		}
@@ -124,7 +138,23 @@ func Migrate(ctx context.Context, db DB, o Options) (State, error) {
 		if o.Applied != nil {
 			o.Applied(*applied)
 		}
+		try = 0
 	}
+}
+
+// A migration runs beside servers. While it waits for a lock that shuts others
+// out, everybody who comes after it waits, too; so it gives up early, lets
+// them pass, and tries again (design 3.7: one old reader stopped all commits).
+const (
+	lockTimeout  = "500ms"
+	lockPause    = 100 * time.Millisecond
+	maxLockPause = 2 * time.Second
+	maxLockTries = 100
+)
+
+func lockNotHad(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "55P03"
 }
 
 // Status compares the database with the files. Any role may ask that may read
@@ -182,6 +212,9 @@ func step(ctx context.Context, db DB, files []Migration, appRole string) (State,
 		return state, nil, err
 	}
 	next := state.Pending[0]
+	if _, err := tx.Exec(ctx, "SELECT set_config('lock_timeout', $1, true)", pgx.QueryExecModeExec, lockTimeout); err != nil {
+		return State{}, nil, err
+	}
 	if err := runScript(ctx, tx, next.render(appRole)); err != nil {
 		return State{}, nil, fmt.Errorf("%s: %w", next, locate(next.sql, err))
 	}

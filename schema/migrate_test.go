@@ -79,6 +79,44 @@ func TestMigrateAppliesWhatIsMissingInOrder(t *testing.T) {
 	}
 }
 
+// A migration behind an old reader lets the others pass, and gets through when
+// the reader has gone.
+func TestAMigrationStandsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	db := empty(t)
+	mustMigrate(t, db, one)
+	reader, err := db.Owner.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Exec(t.Context(), "SELECT FROM es.a"); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan struct{}, 200)
+	done := make(chan error, 1)
+	go func() {
+		_, err := schema.Migrate(t.Context(), db.Owner, schema.Options{
+			AppRole: string(pgtest.RoleApp), Files: files(join(one, two)...), Waiting: func() { waits <- struct{}{} },
+		})
+		done <- err
+	}()
+	for range 2 { // it gave up twice, and whoever came in between passed
+		<-waits
+		if _, err := db.Owner.Exec(t.Context(), "SELECT FROM es.a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := reader.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if state := mustMigrate(t, db, one, two); state.Current != 2 {
+		t.Errorf("%+v", state)
+	}
+}
+
 func TestTheApplicationRoleHasWhatFilesGrant(t *testing.T) {
 	t.Parallel()
 	db := empty(t)

@@ -33,6 +33,7 @@ func Migrate(ctx context.Context, t *Target, out io.Writer) error {
 	state, err := schema.Migrate(ctx, conn, schema.Options{
 		AppRole: role,
 		Applied: func(m schema.Migration) { _, _ = fmt.Fprintf(out, "applied %s\n", m) },
+		Waiting: func() { _, _ = fmt.Fprintln(out, "waiting for whoever uses what is to be changed") },
 	})
 	if err != nil {
 		return err
