@@ -291,6 +291,9 @@ func (m *maker) query(op operation, wildness int) string {
 			pairs = append(pairs, name+"="+pick(m.Rand, oddValues))
 		}
 	}
+	if op.method == "DELETE" && m.chance(3) { // Lakekeeper's parameters
+		pairs = append(pairs, pick(m.Rand, []string{"recursive=true", "recursive=true&force=true&purge=true", "force=true", "purgeRequested=true"}))
+	}
 	for wildness > 1 && m.chance(6) {
 		pairs = append(pairs, pick(m.Rand, []string{"x=y", "=", "&&", "%zz=1", "force=maybe", "recursive=1", "purgeRequested=x", "a%00=b", "snapshots", "\xff=1"}))
 	}

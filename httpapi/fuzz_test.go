@@ -78,7 +78,7 @@ func newTarget(t testing.TB) *target {
 		"type":      {`"long"`, `"string"`, `"int"`, `"decimal(9,2)"`, `"timestamptz"`, `"fixed[4]"`, `"geometry"`, `"variant"`, `"branch"`, `"sql"`},
 		"transform": {`"identity"`, `"bucket[4]"`, `"day"`, `"void"`, `"truncate[2]"`, `"other"`}, "uuid": {quoted(uuids[0]), quoted(uuids[1])},
 		"metadata-location": {quoted(s.dropped), quoted(below + "/n/none/metadata/v1.metadata.json"), quoted(below)},
-		"location":          {"null", quoted(below + "/n/new"), quoted(below + "/a b"), quoted(below + "/n/new/"), quoted(below)},
+		"location":          {"null", quoted(below + "/n/new"), quoted(below + "/a b"), quoted(below + "/n/new/"), quoted(below), quoted("file:///etc"), quoted(below + "/n/t/metadata")},
 		"snapshot-id":       {"1", "2", "3", "4", "null", "-1"}, "snapshot-ids": {"[1]", "[1,2,3]", "[]"}, "parent-snapshot-id": {"null", "-1", "1", "2"},
 		"sequence-number": {"1", "2", "3", "40"}, "timestamp-ms": {strconv.FormatInt(time.Now().UnixMilli(), 10), "1", "1700000000000"}, "manifest-list": {quoted(below + "/n/t/metadata/snap.avro")},
 		"schema-id": {"0", "-1", "1"}, "spec-id": {"0", "-1", "1"}, "sort-order-id": {"0", "-1", "1"}, "order-id": {"0", "1"}, "ref-name": {`"main"`, `"main"`, `"b"`}, "ref": {`"main"`, `"b"`},
@@ -298,6 +298,9 @@ func (f *target) wild(t *testing.T, spec *specification, root string, least int,
 		}
 		statuses[got.status]++
 		f.judge(w, got)
+		if m.chance(3) && op.method != "GET" && strings.Contains(strings.Join(w.header, "\n"), "Idempotency-Key: ") {
+			f.again(w, got.status)
+		}
 		if got.status < 400 && op.method != "GET" && op.method != "HEAD" {
 			f.readable(w)
 			f.stand()
@@ -330,6 +333,22 @@ func TestOperationsThatAreNotServedAreRefused(t *testing.T) {
 			t.Errorf("%s %s: %d %s", op.method, path, got.status, got.body)
 		}
 		errorOf(t, got)
+	}
+}
+
+// again repeats a keyed request: the answer is of the same kind, and the log
+// stays as it is.
+func (f *target) again(w wild, status int) {
+	f.t.Helper()
+	got, err := f.conn.send(w)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if got.status != status {
+		f.t.Fatal(report(fmt.Sprintf("the first time it was %d", status), w, got))
+	}
+	if head := f.logHead(); head != f.head {
+		f.t.Fatal(report(fmt.Sprintf("once more moved the log: %s, before %s", head, f.head), w, got))
 	}
 }
 
