@@ -107,6 +107,10 @@ func TestSweepMakesWhatIsMissing(t *testing.T) {
 	if n, err := sweep(t.Context(), w.Pool); n != 0 || err != nil {
 		t.Errorf("%d made while all were there, %v", n, err)
 	}
+	// The kit's clock stands in the past.
+	if waiting, oldest, err := (&Workers{config: w.config()}).Backlog(t.Context()); waiting != 3 || oldest < time.Hour || err != nil {
+		t.Errorf("%d wait, %v, %v", waiting, oldest, err)
+	}
 	before := w.waiting()
 	if _, err := w.Pool.Exec(t.Context(), "DELETE FROM river.river_job WHERE id = (SELECT min(id) FROM river.river_job)"); err != nil {
 		t.Fatal(err)

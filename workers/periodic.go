@@ -13,6 +13,9 @@ import (
 //go:embed sql/sweep.sql
 var sweepSQL string
 
+//go:embed sql/backlog.sql
+var backlogSQL string
+
 // sweepPage bounds one statement of the sweep.
 const sweepPage = 1000
 
@@ -56,4 +59,14 @@ func sweep(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
 			return made, nil
 		}
 	}
+}
+
+// Backlog returns how many dropped objects wait for the deletion of their files,
+// and how long the first of them has.
+func (w *Workers) Backlog(ctx context.Context) (waiting int64, oldest time.Duration, err error) {
+	var seconds float64
+	if err := w.config.Pool.QueryRow(ctx, backlogSQL).Scan(&waiting, &seconds); err != nil {
+		return 0, 0, fmt.Errorf("read what waits to be purged: %w", err)
+	}
+	return waiting, time.Duration(seconds * float64(time.Second)), nil
 }

@@ -156,6 +156,9 @@ func TestWorkersPurgeWhatIsDropped(t *testing.T) {
 		eventually(t, "the purge", func() bool { _, dropped, _ := w.state(tb.ID); return dropped == 0 })
 		w.requireGone(tb)
 	}
+	if waiting, oldest, err := (&Workers{config: w.config()}).Backlog(t.Context()); waiting != 0 || oldest != 0 || err != nil {
+		t.Errorf("%d wait, %v, %v", waiting, oldest, err)
+	}
 	eventually(t, "the jobs' end", func() bool { return w.jobs("completed") == 3 })
 }
 

@@ -139,6 +139,40 @@ func TestPurgeTouchesNothingThatIsNotItsOwn(t *testing.T) {
 	}
 }
 
+// A table whose metadata lies apart owns two places, and both are cleared; a
+// place that it owned before is not.
+func TestPurgeClearsAllClaimsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kit.Setup{})
+	tb := w.table("t")
+	first := tb.folder
+	w.fill(tb, 1, 0, "before.parquet")
+	moved := filepath.Join(w.Root, "moved")
+	apart := filepath.Join(w.Root, "apart")
+	made, err := w.Commit(tb.at(), `[]`, `[{"action":"set-location","location":"file://`+moved+`"},`+
+		`{"action":"set-properties","updates":{"write.metadata.path":"file://`+apart+`"}}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb.Table, tb.folder = made, moved
+	w.fill(tb, 2, 1, "after.parquet")
+	left := kit.Files(t, first)
+	w.dropPurge(tb)
+	w.purgeAll()
+	w.requireGone(tb)
+	for _, folder := range []string{moved, apart} {
+		if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	if files := kit.Files(t, first); !slices.Equal(files, left) || len(left) < 4 {
+		t.Errorf("of %v in the place that it left, %v is there", left, files)
+	}
+	if got := w.event(catalog.TypeTablePurgeStarted); len(got["outside"].([]any)) == 0 {
+		t.Error("what it left is not reported")
+	}
+}
+
 // What was registered from elsewhere loses what its metadata reaches below its
 // claims, and nothing else that lies there.
 func TestPurgeOfARegisteredTableKeepsTheRest(t *testing.T) {

@@ -157,6 +157,9 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	metrics.Pool("read", s.pools.read)
 	metrics.Pool("append", s.pools.append)
 	metrics.Pool("jobs", s.pools.jobs)
+	if s.workers != nil {
+		metrics.Purges(s.workers.Backlog)
+	}
 	return s, nil
 }
 

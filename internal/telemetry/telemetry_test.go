@@ -26,6 +26,7 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 	})
 
 	m.Reports(func() int { return 12 })
+	m.Purges(func(context.Context) (int64, time.Duration, error) { return 3, 90 * time.Second, nil })
 
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -35,6 +36,7 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 		`icecore_append_seconds_bucket{outcome="committed",le="0.001"} 1`,
 		`icecore_log_size 40`, `icecore_log_unsequenced 5`, `icecore_log_holes 2`, `icecore_log_halted 1`,
 		`icecore_metrics_reports_waiting 12`,
+		`icecore_purges_waiting 3`, `icecore_purge_oldest_seconds 90`,
 		`icecore_build_info{version="1.2.3"} 1`,
 		`go_goroutines `,
 	} {
