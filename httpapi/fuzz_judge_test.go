@@ -68,7 +68,7 @@ func (f *target) leak(w wild, message string) string {
 	// Clients know their warehouse; long texts of theirs are cut short.
 	own := regexp.MustCompile(regexp.QuoteMeta(f.root)+`(/demo|/?d?e?m?…)`).ReplaceAllString(message, "")
 	for _, place := range regexp.MustCompile(regexp.QuoteMeta(f.root)+`[^"\s]*`).FindAllString(own, -1) {
-		if strings.Contains(w.body, place) {
+		if strings.Contains(w.text, place) {
 			own = strings.ReplaceAll(own, place, "")
 		}
 	}
@@ -79,7 +79,7 @@ func (f *target) leak(w wild, message string) string {
 		return "" // what the operator's own store says is told to whoever sets it up
 	}
 	for _, leak := range internals.FindAllString(own, -1) {
-		if !strings.Contains(w.body+w.target, leak) {
+		if !strings.Contains(w.text+w.target, leak) {
 			return "internals are told: " + leak
 		}
 	}

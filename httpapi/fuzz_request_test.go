@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ type wild struct {
 	target string
 	header []string // lines
 	body   string
+	text   string // the body before it was packed
 	frame  framing
 }
 
@@ -137,7 +139,7 @@ func (c *connection) send(w wild) (answer, error) {
 		response, err = http.ReadResponse(c.in, request)
 	}
 	if err != nil {
-		return answer{}, fmt.Errorf("no answer: %w (sent: %v)\n%v", err, writeErr, w)
+		return answer{}, fmt.Errorf("no answer: %w\n%v", errors.Join(err, writeErr), w)
 	}
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -255,6 +257,7 @@ func (m *maker) request(t testing.TB, op operation, seeds []string) wild {
 	if wildness > 1 && m.chance(4) {
 		w.frame = framing(m.IntN(int(framings)))
 	}
+	w.text = w.body
 	if wildness > 1 && m.chance(8) {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
