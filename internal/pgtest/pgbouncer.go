@@ -27,8 +27,14 @@ type Bouncer struct {
 }
 
 // bouncerPool is how many server connections a Bouncer has for each role: few,
-// so that clients share them.
-const bouncerPool = 3
+// so that clients share them. In session mode nothing is shared: there it has
+// what one server opens, and some more.
+func bouncerPool(mode string) int {
+	if mode == "session" {
+		return 32
+	}
+	return 3
+}
 
 // PgBouncer starts PgBouncer in front of a database. The mode is PgBouncer's
 // pool_mode: "session", "transaction" or "statement". A maxPrepared above 0 sets
@@ -91,7 +97,7 @@ func (b *Bouncer) configure(t testing.TB, db *DB, mode string, maxPrepared int) 
 		"auth_file = " + filepath.Join(b.dir, "users.txt"),
 		"pool_mode = " + mode,
 		"max_client_conn = 500",
-		fmt.Sprintf("default_pool_size = %d", bouncerPool),
+		fmt.Sprintf("default_pool_size = %d", bouncerPool(mode)),
 		"server_reset_query = DISCARD ALL",
 		"server_round_robin = 1", // a client meets another session soon
 		"logfile = " + filepath.Join(b.dir, "pgbouncer.log"),
