@@ -20,7 +20,6 @@ const appends = 400
 // contender is one writer of a hot table: load, append on what was loaded, and
 // on 409 at once from the start, as Iceberg's clients do with no pause between.
 type contender struct {
-	base  int64 // snapshot that was loaded; -1 for none
 	acked []acked
 	posts int
 }

@@ -20,9 +20,9 @@ type bench struct {
 	ceiling string // host:port
 	// warehouse is the folder of the subject's warehouse.
 	warehouse string
-	window  time.Duration
-	rounds  int
-	log     func(format string, args ...any)
+	window    time.Duration
+	rounds    int
+	log       func(format string, args ...any)
 }
 
 // pair measures ours and the ceiling in turns and keeps the median window of
