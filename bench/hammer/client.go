@@ -119,12 +119,12 @@ func (c *client) commit(ctx context.Context, namespace, table string, seq int64)
 		"updates":      []any{map[string]any{"action": "set-properties", "updates": map[string]string{property: strconv.FormatInt(seq, 10)}}},
 	})
 	if err != nil {
-		// A broken connection and a 5xx leave the fate open, as they do for
-		// every Iceberg client.
-		if response == nil || response.StatusCode >= http.StatusInternalServerError {
+		// A broken connection, also in the midst of a success, a time-out and a
+		// 5xx leave the fate open, as they do for every Iceberg client.
+		if response == nil || response.StatusCode < 400 || response.StatusCode == http.StatusRequestTimeout || response.StatusCode >= 500 {
 			return 0, &unknownError{err}
 		}
-		return 0, err
+		return 0, err // refused: it did not happen
 	}
 	return sequence(body)
 }

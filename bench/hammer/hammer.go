@@ -101,7 +101,7 @@ type Report struct {
 	Elapsed  time.Duration `json:"elapsed-ns"`
 	Examples []string      `json:"examples"` // the first few errors and wrong answers
 	Lost     int           `json:"lost"`     // acknowledged commits that are not there at the end
-	Phantoms int           `json:"phantoms"` // commits there at the end that nobody sent
+	Phantoms int           `json:"phantoms"` // commits there at the end that nobody sent, or that were refused
 }
 
 // Clean reports whether every answer was right and nothing was lost.
@@ -120,8 +120,38 @@ type table struct {
 	name         string
 	acknowledged atomic.Int64
 	sent         atomic.Int64
-	etag         atomic.Pointer[string]
+	tagged       atomic.Pointer[tagged]
+	refused      refusals
 	writing      sync.Mutex
+}
+
+// tagged is a state with the tag that a load gave it: a 304 to the tag says
+// that the table stands at that number.
+type tagged struct {
+	etag string
+	seq  int64
+}
+
+// refusals are the numbers of commits that the server refused cleanly: they did
+// not happen, so no later state may show one.
+type refusals struct {
+	mu      sync.Mutex
+	numbers map[int64]bool
+}
+
+func (r *refusals) add(seq int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.numbers == nil {
+		r.numbers = map[int64]bool{}
+	}
+	r.numbers[seq] = true
+}
+
+func (r *refusals) has(seq int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.numbers[seq]
 }
 
 type sample struct {
@@ -213,27 +243,41 @@ func perform(ctx context.Context, c *client, o Options, op Operation, t *table, 
 		}
 		return err
 	case NotModified:
-		return load(ctx, c, o, t, t.etag.Load())
+		return load(ctx, c, o, t, t.tagged.Load())
 	default:
 		return load(ctx, c, o, t, nil)
 	}
 }
 
-func load(ctx context.Context, c *client, o Options, t *table, etag *string) error {
+// load asks for the table, or whether it still is as known (nil: nothing is).
+func load(ctx context.Context, c *client, o Options, t *table, known *tagged) error {
 	floor := t.acknowledged.Load()
+	var etag *string
+	if known != nil {
+		etag = &known.etag
+	}
 	got, err := c.load(ctx, o.Namespace, t.name, etag)
 	if err != nil {
 		return err
 	}
 	ceiling := t.sent.Load()
-	if got.etag != "" {
-		t.etag.Store(&got.etag)
-	}
 	if got.notModified {
-		return nil // the tag's own state is checked by the loads that made it
+		if known == nil {
+			return &wrongError{t.name + ": 304 to a load without a tag"}
+		}
+		if known.seq < floor {
+			return &wrongError{fmt.Sprintf("%s: 304 to the tag of commit %d, acknowledged before it was sent: %d", t.name, known.seq, floor)}
+		}
+		return nil
+	}
+	if got.etag != "" {
+		t.tagged.Store(&tagged{got.etag, got.seq})
 	}
 	if got.seq < floor || got.seq > ceiling {
 		return &wrongError{fmt.Sprintf("%s: load shows commit %d, acknowledged before it was sent: %d, ever sent: %d", t.name, got.seq, floor, ceiling)}
+	}
+	if t.refused.has(got.seq) {
+		return &wrongError{fmt.Sprintf("%s: load shows commit %d, which was refused", t.name, got.seq)}
 	}
 	return nil
 }
@@ -244,6 +288,11 @@ func commit(ctx context.Context, c *client, o Options, t *table) error {
 	next := t.sent.Add(1)
 	got, err := c.commit(ctx, o.Namespace, t.name, next)
 	if err != nil {
+		var unknown *unknownError
+		var wrong *wrongError
+		if !errors.As(err, &unknown) && !errors.As(err, &wrong) {
+			t.refused.add(next)
+		}
 		return err
 	}
 	if got != next {
@@ -294,7 +343,7 @@ func summarize(samples []sample, elapsed time.Duration) Report {
 }
 
 // settle loads each table once more: what was acknowledged must be there, and
-// nothing that was never sent.
+// nothing that was never sent or was refused.
 func settle(ctx context.Context, c *client, o Options, tables []*table, report *Report) error {
 	for _, t := range tables {
 		got, err := c.load(ctx, o.Namespace, t.name, nil)
@@ -304,7 +353,7 @@ func settle(ctx context.Context, c *client, o Options, tables []*table, report *
 		if got.seq < t.acknowledged.Load() {
 			report.Lost++
 		}
-		if got.seq > t.sent.Load() {
+		if got.seq > t.sent.Load() || t.refused.has(got.seq) {
 			report.Phantoms++
 		}
 	}

@@ -26,6 +26,12 @@ type liar struct {
 	// staleEvery answers each n-th load with the state "0".
 	staleEvery int
 	loads      int
+	// stuckEvery answers each n-th load with a tag with 304, whatever the tag.
+	stuckEvery int
+	asked      int
+	// refuseEvery answers each n-th commit with 409; secretly does it, too.
+	refuseEvery int
+	secretly    bool
 }
 
 func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +59,14 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			state("0")
 			return
 		}
+		tag := `"` + l.tables[parts[5]] + `"`
+		if given := r.Header.Get("If-None-Match"); given != "" {
+			if l.asked++; given == tag || l.stuckEvery > 0 && l.asked%l.stuckEvery == 0 {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		w.Header().Set("ETag", tag)
 		state(l.tables[parts[5]])
 	case len(parts) == 6 && r.Method == http.MethodPost:
 		var body struct {
@@ -60,6 +74,13 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		seq := body.Updates[0].Updates["hammer.seq"]
+		if l.refuseEvery > 0 && (l.commits+1)%l.refuseEvery == 0 {
+			if l.commits++; l.secretly {
+				l.tables[parts[5]] = seq
+			}
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
 		if l.commits++; l.forgetEvery == 0 || l.commits%l.forgetEvery != 0 {
 			l.tables[parts[5]] = seq
 		}
@@ -74,7 +95,7 @@ func run(t *testing.T, l *liar) hammer.Report {
 	l.tables = map[string]string{}
 	server := httptest.NewServer(l)
 	defer server.Close()
-	mix, err := hammer.ParseMix("load=60,commit=30,list=10")
+	mix, err := hammer.ParseMix("load=50,notmodified=20,commit=20,list=10")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +111,7 @@ func run(t *testing.T, l *liar) hammer.Report {
 func TestHonestCatalogIsClean(t *testing.T) {
 	t.Parallel()
 	report := run(t, &liar{})
-	if !report.Clean() || len(report.Examples) > 0 || len(report.Figures) != 3 {
+	if !report.Clean() || len(report.Examples) > 0 || len(report.Figures) != 4 {
 		t.Fatalf("%+v", report)
 	}
 	for _, f := range report.Figures {
@@ -111,6 +132,30 @@ func TestStaleLoadIsFound(t *testing.T) {
 	t.Parallel()
 	if report := run(t, &liar{staleEvery: 7}); report.Clean() {
 		t.Fatalf("a catalog that shows old states passed: %+v", report)
+	}
+}
+
+func TestFalseNotModifiedIsFound(t *testing.T) {
+	t.Parallel()
+	report := run(t, &liar{stuckEvery: 2})
+	for _, f := range report.Figures {
+		if wrong := f.Wrong > 0; wrong != (f.Operation == hammer.NotModified) {
+			t.Errorf("%+v", f)
+		}
+	}
+	if report.Clean() {
+		t.Error("a catalog that says 304 to an old tag passed")
+	}
+}
+
+func TestRefusedCommitMayNotAppear(t *testing.T) {
+	t.Parallel()
+	if report := run(t, &liar{refuseEvery: 3}); !report.Clean() {
+		t.Errorf("a catalog that refuses was called wrong: %+v", report)
+	}
+	report := run(t, &liar{refuseEvery: 3, secretly: true})
+	if report.Clean() || !strings.Contains(strings.Join(report.Examples, "\n"), "was refused") && report.Phantoms == 0 {
+		t.Errorf("a catalog that does what it refused passed: %+v", report)
 	}
 }
 
