@@ -27,6 +27,6 @@ SELECT m.kind, m.object_id, m.namespace_id, m.levels, m.name, m.table_uuid, m.pr
         UNION ALL
         (SELECT 'namespace', t.namespace_id, t.namespace_id, t.levels, '', NULL, t.protected, -t.depth
            FROM tree t ORDER BY t.depth DESC LIMIT $4)) m
-  JOIN es.stream g ON g.stream_id = m.object_id
+ CROSS JOIN LATERAL (SELECT x.version, x.mark, x.pointer FROM es.stream x WHERE x.stream_id = m.object_id OFFSET 0) g
  ORDER BY (m.kind = 'namespace'), m.height
  LIMIT $4
