@@ -43,6 +43,9 @@ type Flight struct {
 	// SQL holds the texts of the statements that the flight executes, in
 	// order, also of those that were prepared by an earlier flight.
 	SQL []string
+	// Arguments holds what each of these statements is given, as it is on the
+	// wire, in binary or as text; nil for a NULL and for simple queries.
+	Arguments [][][]byte
 }
 
 // Plan decides the fate of a flight. It is called from several goroutines.

@@ -186,3 +186,37 @@ func TestFlightsAreCounted(t *testing.T) {
 		t.Errorf("a pipelined batch of prepared statements took %d flights", got)
 	}
 }
+
+func TestThePlanSeesArguments(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	seen := make(chan [][][]byte, 16)
+	b.proxy.SetPlan(func(f faultproxy.Flight) faultproxy.Fate {
+		if len(f.Arguments) != len(f.SQL) {
+			t.Errorf("%d lists of arguments for %q", len(f.Arguments), f.SQL)
+		}
+		if slices.ContainsFunc(f.SQL, func(sql string) bool { return strings.Contains(sql, "coalesce($1::bytea") }) {
+			seen <- f.Arguments
+		}
+		return faultproxy.Pass
+	})
+	var got []byte
+	for _, given := range [][]byte{[]byte("a b"), {}, nil} {
+		if err := b.proxied.QueryRow(t.Context(), "SELECT coalesce($1::bytea, $2::bytea)", given, []byte("else")).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"a b", "", "nil"} {
+		var arguments [][][]byte
+		for len(arguments) == 0 || arguments[0] == nil { // the flight that prepares has none
+			arguments = <-seen
+		}
+		first := "nil"
+		if a := arguments[0][0]; a != nil {
+			first = string(a)
+		}
+		if first != want || string(arguments[0][1]) != "else" {
+			t.Errorf("arguments %q, want %q first", arguments, want)
+		}
+	}
+}

@@ -31,34 +31,34 @@ const (
 func (s *session) copyFlights() {
 	defer s.server.Close()
 	var flight [][]byte
-	var sql []string
+	var about Flight
 	for {
 		message, err := readMessage(s.client)
 		if err != nil {
 			return
 		}
 		flight = append(flight, message)
-		sql = s.note(message, sql)
+		s.note(message, &about)
 		switch message[0] {
 		case 'S', 'Q': // Sync, Query: the flight is complete
 		case 'p', 'H', 'X', 'd', 'c', 'f': // password, flush, terminate, copy: not ours to judge
 			if !s.send(flight...) {
 				return
 			}
-			flight, sql = nil, nil
+			flight, about = nil, Flight{}
 			continue
 		default:
 			continue
 		}
-		if !s.decide(flight, sql) {
+		if !s.decide(flight, about) {
 			return
 		}
-		flight, sql = nil, nil
+		flight, about = nil, Flight{}
 	}
 }
 
 // note remembers prepared statements and collects the texts executed.
-func (s *session) note(message []byte, sql []string) []string {
+func (s *session) note(message []byte, about *Flight) {
 	body := message[5:]
 	switch message[0] {
 	case 'P': // Parse: name, text
@@ -67,18 +67,49 @@ func (s *session) note(message []byte, sql []string) []string {
 		s.prepared[name] = text
 	case 'B': // Bind: portal, statement name
 		_, rest := cString(body)
-		name, _ := cString(rest)
-		return append(sql, s.prepared[name])
+		name, rest := cString(rest)
+		about.SQL = append(about.SQL, s.prepared[name])
+		about.Arguments = append(about.Arguments, arguments(rest))
 	case 'Q':
 		text, _ := cString(body)
-		return append(sql, text)
+		about.SQL = append(about.SQL, text)
+		about.Arguments = append(about.Arguments, nil)
 	}
-	return sql
 }
 
-func (s *session) decide(flight [][]byte, sql []string) bool {
+// arguments reads the parameters of a Bind message from behind its names. What
+// is cut short has none.
+func arguments(b []byte) [][]byte {
+	if len(b) < 2 {
+		return nil
+	}
+	formats := 2 * int(binary.BigEndian.Uint16(b))
+	if b = b[2:]; len(b) < formats+2 {
+		return nil
+	}
+	count := int(binary.BigEndian.Uint16(b[formats:]))
+	b = b[formats+2:]
+	list := make([][]byte, 0, count)
+	for range count {
+		if len(b) < 4 {
+			return nil
+		}
+		size := int32(binary.BigEndian.Uint32(b)) //nolint:gosec // -1 stands for NULL
+		if b = b[4:]; size < 0 {
+			list = append(list, nil)
+			continue
+		}
+		if len(b) < int(size) {
+			return nil
+		}
+		list, b = append(list, b[:size]), b[size:]
+	}
+	return list
+}
+
+func (s *session) decide(flight [][]byte, about Flight) bool {
 	s.proxy.flights.Add(1)
-	fate := (*s.proxy.plan.Load())(Flight{SQL: sql})
+	fate := (*s.proxy.plan.Load())(about)
 	if fate == Pass {
 		return s.send(flight...)
 	}
