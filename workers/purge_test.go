@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
 )
@@ -474,4 +477,41 @@ func TestAReportIsBounded(t *testing.T) {
 	if n := len(got["outside"].([]any)); n > catalog.MaxReported || n < 500 || got["outside-more"] != true {
 		t.Errorf("%d reported, more: %v", n, got["outside-more"])
 	}
+}
+
+// refusingLog is a log that takes no start of a purge while it refuses.
+type refusingLog struct {
+	eventstore.Log
+	refuses *atomic.Bool
+}
+
+func (l refusingLog) Append(ctx context.Context, c *eventstore.Commit) (eventstore.Receipt, error) {
+	if l.refuses.Load() && c.Records[0].Type == catalog.TypeTablePurgeStarted {
+		return eventstore.Receipt{}, &eventstore.BusyError{Cause: errors.New("away")}
+	}
+	return l.Log.Append(ctx, c)
+}
+
+// No file is touched before the log holds that the purge started.
+func TestNothingIsDeletedBeforeTheStartIsKept(t *testing.T) {
+	t.Parallel()
+	var refuses atomic.Bool
+	refuses.Store(true)
+	w := newWorld(t, kit.Setup{Wrap: func(p *kit.Parts) {
+		p.Commands.Log = refusingLog{p.Commands.Log, &refuses}
+		p.Commands.Sleep = func(context.Context, time.Duration) error { return nil }
+	}})
+	tb := w.table("t")
+	w.fill(tb, 1, 0, "a.parquet")
+	before := w.below(tb)
+	w.dropPurge(tb)
+	if err := w.purger().purge(t.Context(), w.waiting()[0]); err == nil {
+		t.Fatal("a purge without a start comes to its end")
+	}
+	if files := w.below(tb); !slices.Equal(files, before) {
+		t.Errorf("left %v of %v", files, before)
+	}
+	refuses.Store(false)
+	w.purgeAll()
+	w.requireGone(tb)
 }
