@@ -8,6 +8,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/catalog/eventschema"
+	"github.com/icecore-catalog/icecore/schema/events"
 )
 
 // TestEveryGoldenPayloadObeysItsSchema covers the log's own events too, which
@@ -23,6 +24,7 @@ func TestEveryGoldenPayloadObeysItsSchema(t *testing.T) {
 	if err != nil || len(files) < 15 {
 		t.Fatalf("%d payloads, %v", len(files), err)
 	}
+	asked := map[string]bool{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -32,6 +34,13 @@ func TestEveryGoldenPayloadObeysItsSchema(t *testing.T) {
 		schema := "urn:icecore:events:" + filepath.Base(filepath.Dir(dir)) + ":" + filepath.Base(dir)
 		if err := v.Validate(schema, data); err != nil {
 			t.Errorf("%s: %v", file, err)
+		}
+		name, _ := events.FileOf(schema)
+		asked[name] = true
+	}
+	for _, name := range events.Files() {
+		if !asked[name] {
+			t.Errorf("%s has no payload that obeys it", name)
 		}
 	}
 }
