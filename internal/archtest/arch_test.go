@@ -76,6 +76,13 @@ func TestMatrixHasReasonsAndNoCycle(t *testing.T) {
 
 func TestThirdPartiesHaveOneDoor(t *testing.T) {
 	t.Parallel()
+	for _, d := range doors {
+		for _, r := range d.rooms {
+			if r.why == "" {
+				t.Errorf("%s has a door to %s without a reason", d.module, r.to)
+			}
+		}
+	}
 	for _, p := range own(t) {
 		if r := room(p.ImportPath); r == "e2e" || r == "bench" || isTestKit(p.ImportPath) {
 			continue // they never ship
@@ -86,19 +93,13 @@ func TestThirdPartiesHaveOneDoor(t *testing.T) {
 			if within(imp, Module) || !strings.Contains(first, ".") {
 				continue // ours, or the standard library
 			}
-			i := slices.IndexFunc(doors, func(d struct {
-				module string
-				rooms  []string
-				why    string
-			}) bool {
-				return within(imp, d.module)
-			})
+			i := slices.IndexFunc(doors, func(d door) bool { return within(imp, d.module) })
 			if i < 0 {
 				t.Errorf("%s imports %s, which has no door: name the one room for it in doors, with what it is for", p.ImportPath, imp)
 				continue
 			}
-			if !slices.ContainsFunc(doors[i].rooms, func(r string) bool { return r == "*" || within(rel, r) }) {
-				t.Errorf("%s imports %s, whose door (%s) is %s", p.ImportPath, imp, doors[i].why, strings.Join(doors[i].rooms, ", "))
+			if !slices.ContainsFunc(doors[i].rooms, func(r edge) bool { return r.to == "*" || within(rel, r.to) }) {
+				t.Errorf("%s imports %s, whose doors are %v", p.ImportPath, imp, doors[i].rooms)
 			}
 		}
 	}
