@@ -94,7 +94,7 @@ func arguments(b []byte) [][]byte {
 		if len(b) < 4 {
 			return nil
 		}
-		size := int32(binary.BigEndian.Uint32(b)) //nolint:gosec // -1 stands for NULL
+		size := int32(binary.BigEndian.Uint32(b)) // -1 stands for NULL
 		if b = b[4:]; size < 0 {
 			list = append(list, nil)
 			continue
