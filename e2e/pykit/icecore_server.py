@@ -109,13 +109,6 @@ class Journal:
                 return events
             time.sleep(0.02)
 
-    def wait_for(self, kind: str):
-        """Waits until an event of this kind is in the log: what a job does has no place among what the test does otherwise."""
-        deadline = time.monotonic() + 60
-        while PREFIX + kind not in [event["type"] for event in self.events()]:
-            assert time.monotonic() < deadline, f"{kind} does not come: {[event['type'] for event in self.events()]}"
-            time.sleep(0.05)
-
     def check(self):
         assert self.expected is not None, "the test did not say which events it expects"
         assert [event["type"] for event in self.settle()] == self.expected
