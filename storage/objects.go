@@ -12,9 +12,10 @@ import (
 //
 // Every method may return an [*Error] of kind [ErrOutside] or [ErrInvalid].
 type Objects interface {
-	// Put writes an object, replacing one that is there in one step. It
-	// returns after object and name are durable. On [ErrNoSpace] nothing is
-	// left behind; after any other error the object may be there or not.
+	// Put writes an object, replacing one that is there in one step. A new one
+	// may be seen before it is whole: nobody may be told its name before Put has
+	// returned, which is after object and name are durable. On [ErrNoSpace]
+	// nothing is left behind; after any other error the object may be there or not.
 	Put(ctx context.Context, location string, data []byte) error
 	// PutIfAbsent is Put, but fails with [ErrExists] when there is an object.
 	// Not every store can promise that under concurrency: where correctness
