@@ -85,7 +85,7 @@ func openPool(ctx context.Context, conn *pgx.ConnConfig, size int, prepare func(
 	}
 	c.ConnConfig = conn.Copy()
 	c.AfterConnect = prepare
-	c.MaxConns = int32(min(size, 10_000))
+	c.MaxConns = int32(min(size, 10_000)) // the most that the settings allow
 	pool, err := pgxpool.NewWithConfig(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open a pool: %w", err)

@@ -4,7 +4,7 @@ import "time"
 
 // Config is every setting. Tags: env is the variable without ICECORE_,
 // default is its text when it is not set, oneof lists the allowed words, min
-// is the smallest number, size or duration, form is address (host:port) or url
+// is the smallest number, size or duration, max the largest number, form is address (host:port) or url
 // (http or https), doc says what it means. A field of type
 // [Secret] may also be given as a file, by the variable with _FILE appended.
 type Config struct {
@@ -21,8 +21,8 @@ type Config struct {
 type Database struct {
 	URL           Secret        `env:"DATABASE_URL" doc:"PostgreSQL 15 or newer, as the application role: a URL or key=value words as libpq reads them. This role owns nothing and can neither change nor delete events."`
 	OwnerURL      Secret        `env:"DATABASE_OWNER_URL" doc:"The same database as the owner role, used by migrate and rebuild alone. serve does not need it and should not have it."`
-	ReadPool      int           `env:"READ_POOL" default:"8" min:"1" doc:"Largest number of connections for reads. Reads that wait at the same moment share one statement, so few connections carry many clients."`
-	AppendPool    int           `env:"APPEND_POOL" default:"16" min:"1" doc:"Largest number of connections for commits. More let more commits share one flush of the disk."`
+	ReadPool      int           `env:"READ_POOL" default:"8" min:"1" max:"10000" doc:"Largest number of connections for reads. Reads that wait at the same moment share one statement, so few connections carry many clients."`
+	AppendPool    int           `env:"APPEND_POOL" default:"16" min:"1" max:"10000" doc:"Largest number of connections for commits. More let more commits share one flush of the disk."`
 	SharedCommits string        `env:"SHARED_COMMITS" default:"on" oneof:"on,off" doc:"on: plain commits of tables that wait at the same moment share a transaction, each with its own outcome. off: each commit has a transaction of its own."`
 	AppendTimeout time.Duration `env:"APPEND_TIMEOUT" default:"10s" min:"100ms" doc:"How long the answer to a commit is waited for before its fate is settled by taking its id."`
 	BurnTimeout   time.Duration `env:"BURN_TIMEOUT" default:"5s" min:"100ms" doc:"How long the fate of a commit is asked for after its answer was lost, before the client hears CommitStateUnknownException."`

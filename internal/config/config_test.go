@@ -74,6 +74,7 @@ func TestWrongValueNamesItsVariable(t *testing.T) {
 		{"ICECORE_REQUEST_TIMEOUT", "1ms", "less than 1s"},
 		{"ICECORE_READ_POOL", "many", "is not a whole number"},
 		{"ICECORE_READ_POOL", "0", "0 is less than 1"},
+		{"ICECORE_APPEND_POOL", "10001", "10001 is more than 10000"},
 		{"ICECORE_DOCUMENT_CACHE", "0", "0 is less than 1MiB"},
 		{"ICECORE_LISTEN", "8181", "is not an address and a port"},
 		{"ICECORE_LISTEN", "127.0.0.1", "is not an address and a port"},

@@ -85,7 +85,7 @@ func Load(environ []string, path string) (Config, []string, error) {
 type Setting struct {
 	Variable, Default, Doc, Group string
 	Words                         []string // allowed values; empty allows all
-	Min                           string
+	Min, Max                      string
 	Form                          string // address or url; empty allows all texts
 	Secret                        bool
 	Type                          string // for the reference: text, number, size, duration, list
@@ -102,7 +102,7 @@ func Settings() []Setting {
 			f := group.Type.Field(j)
 			s := Setting{
 				Variable: Prefix + f.Tag.Get("env"), Default: f.Tag.Get("default"), Doc: f.Tag.Get("doc"),
-				Group: group.Name, Min: f.Tag.Get("min"), Form: f.Tag.Get("form"), index: []int{i, j},
+				Group: group.Name, Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Form: f.Tag.Get("form"), index: []int{i, j},
 			}
 			if w := f.Tag.Get("oneof"); w != "" {
 				s.Words = strings.Split(w, ",")
@@ -174,6 +174,9 @@ func (s Setting) set(c *Config, values map[string]string) error {
 		}
 		if least, _ := strconv.ParseInt(s.Min, 10, 64); s.Min != "" && n < least {
 			return &ValueError{variable, fmt.Sprintf("%d is less than %d", n, least)}
+		}
+		if most, _ := strconv.ParseInt(s.Max, 10, 64); s.Max != "" && n > most {
+			return &ValueError{variable, fmt.Sprintf("%d is more than %d", n, most)}
 		}
 		field.SetInt(n)
 	case *Bytes:

@@ -52,6 +52,9 @@ Secrets are never printed. Each can be given as a file instead: append ` + "`_FI
 		if s.Min != "" {
 			facts = append(facts, "at least `"+s.Min+"`")
 		}
+		if s.Max != "" {
+			facts = append(facts, "at most `"+s.Max+"`")
+		}
 		fmt.Fprintf(&b, "%s.\n\n%s\n", strings.Join(facts, ", "), s.Doc)
 	}
 	return b.String()
