@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/authz/allowall"
+	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/httpapi"
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/usage"
 )
 
@@ -167,5 +169,58 @@ func TestEndpointStatisticsStepThroughTime(t *testing.T) {
 	refused(t, c.stack.do("POST", "/management/v1/endpoint-statistics", `{"warehouse":{"type":"all"}}`, "X-Project-Id", "no"), 404, "ProjectNotFound")
 	if hours, _ := c.calls(t, `{"warehouse":{"type":"all"},"range-specifier":{"type":"window","end":"2026-01-02T10:30:00Z","interval":"P30D"}}`, "X-Project-Id", "p"); len(hours) != 0 {
 		t.Errorf("another project: %v", hours)
+	}
+}
+
+// A header of any bytes and length is counted, or refused, and keeps no other
+// count from being stored.
+func TestOddProjectHeadersSpoilNoCount(t *testing.T) {
+	t.Parallel()
+	c := newCounted(t)
+	get := func(path, project string) answer {
+		return overSocket(t, c.handler, "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Project-Id: "+project+"\r\n\r\n")
+	}
+	for _, project := range []string{"\xff", "\xed\xa0\x80", "é", strings.Repeat("x", catalog.MaxProjectIdent+1), strings.Repeat("y", 60<<10)} {
+		expect(t, get("/management/v1/info", project), 200)
+		refused(t, get("/management/v1/project", project), 404, "ProjectNotFound")
+		expect(t, get(c.prefix+"/namespaces", project), 200)
+	}
+	got := get("/management/v1/info", strings.Repeat("z", 80<<10))
+	refused(t, got, 431, "BadRequestException")
+	expect(t, c.do("GET", "/management/v1/info", ""), 200)
+	hours, _ := c.calls(t, `{"warehouse":{"type":"all"}}`)
+	want := []string{"GET /catalog/v1/{prefix}/namespaces 200 5 demo", "GET /management/v1/info 200 1 <nil>"}
+	if got := flat(hours); strings.Join(got, "\n") != strings.Join(want, "\n") && len(hours) < 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+// A request is counted for the project that it is about, however it names it.
+func TestRequestsAreCountedForTheirProject(t *testing.T) {
+	t.Parallel()
+	c := newCounted(t)
+	for _, p := range []string{"p", "q"} {
+		expect(t, c.stack.do("POST", "/management/v1/project", `{"project-name":"`+p+`","project-id":"`+p+`"}`), 201)
+	}
+	expect(t, c.do("GET", "/management/v1/project/p", "", "X-Project-Id", "q"), 200) // the path wins
+	expect(t, c.do("GET", "/management/v1/project", "", "X-Project-Ident", "p"), 200)
+	expect(t, c.do("GET", "/management/v1/project", "", "X-Project-Ident", "q", "X-Project-Id", "p"), 200)
+	expect(t, c.do("GET", "/management/v1/warehouse?projectId=p", ""), 200)
+	expect(t, c.do("GET", "/management/v1/warehouse?projectId=q", "", "X-Project-Id", "p"), 200)
+	expect(t, c.do("POST", "/management/v1/warehouse-creation-validation", `{"project-id":"p","warehouse-name":"x","storage-profile":{"type":"file","root":"file://`+c.root+`/x"}}`), 200)
+	expect(t, c.do("GET", "/management/v1/info", "", "X-Project-Ident", "p"), 200)
+	expect(t, c.do("GET", "/catalog/v1/config?warehouse=p/none", ""), 404)
+	want := []string{
+		"GET /catalog/v1/config 404 1 <nil>", "GET /management/v1/info 200 1 <nil>", "GET /management/v1/project 200 2 <nil>", "GET /management/v1/project/{project_id} 200 1 <nil>",
+		"GET /management/v1/warehouse 200 2 <nil>", "POST /management/v1/warehouse-creation-validation 200 1 <nil>",
+	}
+	hours, _ := c.calls(t, `{"warehouse":{"type":"all"}}`, "X-Project-Id", "p")
+	if got := flat(hours); strings.Join(got, "\n") != strings.Join(want, "\n") && len(hours) < 2 {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, other := range []string{"q", ids.Nil.String()} {
+		if hours, _ := c.calls(t, `{"warehouse":{"type":"all"}}`, "X-Project-Id", other); len(hours) != 0 {
+			t.Errorf("%s: %q", other, hours)
+		}
 	}
 }

@@ -9,6 +9,12 @@ import (
 	"github.com/icecore-catalog/icecore/httpapi/wire"
 )
 
+// MaxHeaders is how many bytes the request line and the headers of a request
+// may have, give or take what net/http buffers (4 KiB): a long token or page
+// token has room, and no caller may claim more before it is known. Beyond it
+// the answer is 431.
+const MaxHeaders = 64 << 10
+
 // Listener wraps the listener of the server so that requests which net/http
 // refuses by itself, before any handler runs (an invalid escape or a raw
 // control character in the path, headers that are too large, no Host), are

@@ -370,7 +370,7 @@ func rawAnswer(t testing.TB, h http.Handler, request string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 200 * time.Millisecond}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 200 * time.Millisecond, MaxHeaderBytes: httpapi.MaxHeaders}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

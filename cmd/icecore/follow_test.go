@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -52,6 +55,23 @@ func TestServedCatalogIsSearchedAndCounted(t *testing.T) {
 		<-tick.C
 		must(management+"/search-tabular", `{"search":"sales orders"}`, &found)
 		s.call(t, http.MethodGet, management+"/statistics", "", &statistics)
+	}
+	// Headers that no database takes, or that are too large, spoil nothing.
+	for project, want := range map[string]int{"\xff": http.StatusOK, strings.Repeat("x", 128<<10): http.StatusRequestHeaderFieldsTooLarge} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/management/v1/info", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Project-Id", project)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != want || !json.Valid(text) {
+			t.Errorf("a project of %d bytes: %d %s, %v", len(project), response.StatusCode, text, err)
+		}
+		_ = response.Body.Close()
 	}
 	if code := s.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.output())

@@ -115,6 +115,7 @@ func (a *API) find(r *http.Request, text string) (queries.Config, error) {
 func (a *API) named(r *http.Request, name string) (config queries.Config, err error) {
 	var project ids.ID
 	if before, after, ok := strings.Cut(name, "/"); ok {
+		wire.InfoOf(r.Context()).Project = before
 		if project, err = a.deps.Queries.ProjectID(r.Context(), before); err != nil {
 			return config, err
 		}

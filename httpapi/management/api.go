@@ -74,8 +74,9 @@ func (a *API) project(r *http.Request, deprecated string) (ids.ID, error) {
 	if err != nil {
 		return ids.Nil, err
 	}
-	for _, text := range []string{segment, r.Header.Get("X-Project-Id"), r.Header.Get("X-Project-Ident"), deprecated} {
+	for _, text := range []string{segment, wire.ProjectHeader(r), deprecated} {
 		if text != "" {
+			wire.InfoOf(r.Context()).Project = text
 			return a.deps.Queries.ProjectID(r.Context(), text)
 		}
 	}

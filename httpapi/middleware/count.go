@@ -9,7 +9,8 @@ import (
 )
 
 // Counter counts requests by what they asked for. route is a template;
-// warehouse is Nil and project empty where the request named none.
+// warehouse is Nil and project empty where the request named none; project is
+// the caller's text and may be anything.
 type Counter interface {
 	Count(method, route string, status int, warehouse ids.ID, project string)
 }
@@ -33,7 +34,11 @@ func Count(counter Counter) Middleware {
 				if status == 0 {
 					status = http.StatusOK // net/http says so for a handler that wrote nothing
 				}
-				counter.Count(r.Method, info.Template, status, info.Warehouse, r.Header.Get("X-Project-Id"))
+				project := info.Project
+				if project == "" { // a route of no project, or refused before it came to that
+					project = wire.ProjectHeader(r)
+				}
+				counter.Count(r.Method, info.Template, status, info.Warehouse, project)
 			}()
 			next.ServeHTTP(rec, r)
 		})

@@ -37,6 +37,7 @@ type Info struct {
 	Operation   string // set when the route is known; empty for unknown routes
 	Template    string // with its root, e.g. "/catalog/v1/{prefix}/namespaces"
 	Warehouse   ids.ID // that the request is about, as its path or parameters name it; Nil for none
+	Project     string // that a handler took the request to be about, as the caller wrote it; empty if none did
 	Failure     error  // what was rendered as an error, for the log
 }
 
@@ -59,6 +60,15 @@ func InfoOf(ctx context.Context) *Info {
 
 // Actor returns the caller.
 func Actor(r *http.Request) authz.Actor { return InfoOf(r.Context()).Actor }
+
+// ProjectHeader returns the project that the headers of a request name, as they
+// have it: x-project-id before its old spelling. Empty if they name none.
+func ProjectHeader(r *http.Request) string {
+	if text := r.Header.Get("X-Project-Id"); text != "" {
+		return text
+	}
+	return r.Header.Get("X-Project-Ident")
+}
 
 // Call returns what accompanies a command. A malformed Idempotency-Key is an
 // error of kind BadRequest.

@@ -33,7 +33,7 @@ const (
 func (s *server) countUsage(ctx context.Context, now clock.Clock) error {
 	flush := func(ctx context.Context) {
 		if err := usage.NewStore(s.pools.append, now).Flush(ctx, s.usage); err != nil && ctx.Err() == nil {
-			s.log.Warn("counts of requests wait in memory", "error", err)
+			s.log.Warn("counts of requests were not stored; those that can be wait in memory", "error", err)
 		}
 	}
 	err := every(ctx, usageEvery, func() { flush(ctx) })

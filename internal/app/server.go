@@ -206,6 +206,7 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    httpapi.MaxHeaders,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	// What runs beside the requests outlives them: the last commit still gets

@@ -121,7 +121,7 @@ var matrix = map[string][]edge{
 	"internal/archtest":    {},
 
 	"internal/faultproxy": {},
-	"internal/usage":      {},
+	"internal/usage":      {{"catalog", "what can be a project's id"}},
 	"internal/clock":      {},
 	"internal/ids":        {},
 }

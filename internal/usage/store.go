@@ -3,9 +3,14 @@ package usage
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
@@ -34,40 +39,67 @@ type Store struct {
 // NewStore returns a store on a pool of the application role.
 func NewStore(pool *pgxpool.Pool, now clock.Clock) Store { return Store{pool, now} }
 
+// ErrRefused says that the database refuses a count for what it holds.
+var ErrRefused = errors.New("the database refuses a count")
+
+// dataException is the class of SQLSTATEs about values.
+const dataException = "22"
+
 // Flush adds what was counted since the last time to the present hour. What
-// could not be stored is counted again.
+// could not be stored is counted again. What can never be stored is let go and
+// told by [ErrRefused]; it keeps nothing else back.
 func (s Store) Flush(ctx context.Context, c *Counter) error {
 	taken := c.take()
-	for len(taken) > 0 {
-		page := make(map[call]int64, min(len(taken), flushPage))
-		for k, v := range taken {
-			if len(page) == flushPage {
-				break
-			}
-			page[k] = v
-		}
-		if err := s.add(ctx, page); err != nil {
+	var refused error
+	for page := range slices.Chunk(slices.Collect(maps.Keys(taken)), flushPage) {
+		no, err := s.store(ctx, taken, page)
+		if err != nil {
 			c.give(taken)
 			return fmt.Errorf("store the counts of requests: %w", err)
 		}
-		for k := range page {
-			delete(taken, k)
-		}
+		refused = errors.Join(refused, no)
 	}
-	return nil
+	return refused
 }
 
-func (s Store) add(ctx context.Context, counts map[call]int64) error {
+// store adds a page and takes it out of what was taken. Where the database
+// refuses a value, the page is halved until that stands alone.
+func (s Store) store(ctx context.Context, taken map[call]int64, page []call) (refused, err error) {
+	err = s.add(ctx, taken, page)
+	var state *pgconn.PgError
+	switch {
+	case err == nil:
+	case !errors.As(err, &state) || !strings.HasPrefix(state.Code, dataException):
+		return nil, err
+	case len(page) > 1:
+		half := len(page) / 2
+		first, err := s.store(ctx, taken, page[:half])
+		if err != nil {
+			return first, err
+		}
+		second, err := s.store(ctx, taken, page[half:])
+		return errors.Join(first, second), err
+	default:
+		refused = fmt.Errorf("%w: %d requests of %q with status %d: %w", ErrRefused, taken[page[0]], page[0].method+" "+page[0].route, page[0].status, err)
+	}
+	for _, k := range page {
+		delete(taken, k)
+	}
+	return refused, nil
+}
+
+func (s Store) add(ctx context.Context, taken map[call]int64, page []call) error {
 	now := s.clock.Now().UTC()
-	n := len(counts)
+	n := len(page)
 	warehouses, projects, routes := make([][16]byte, 0, n), make([]string, 0, n), make([]string, 0, n)
 	statuses, requests := make([]int16, 0, n), make([]int64, 0, n)
-	for k, v := range counts {
-		if k.project == "" {
-			k.project = ids.Nil.String() // the default project
+	for _, k := range page {
+		project := k.project
+		if project == "" {
+			project = ids.Nil.String() // the default project
 		}
-		warehouses, projects = append(warehouses, k.warehouse), append(projects, k.project)
-		routes, statuses, requests = append(routes, k.method+" "+k.route), append(statuses, int16(k.status)), append(requests, v)
+		warehouses, projects = append(warehouses, k.warehouse), append(projects, project)
+		routes, statuses, requests = append(routes, k.method+" "+k.route), append(statuses, int16(k.status)), append(requests, taken[k])
 	}
 	_, err := s.pool.Exec(ctx, addSQL, now.Truncate(time.Hour).Add(time.Hour), now, warehouses, projects, routes, statuses, requests)
 	return err

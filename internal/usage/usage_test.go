@@ -2,14 +2,17 @@ package usage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/pgtest"
@@ -139,5 +142,111 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	c.Count("GET", route, 200, warehouse, "")
 	if n := testing.AllocsPerRun(1000, func() { c.Count("GET", route, 200, warehouse, "") }); n != 0 {
 		t.Errorf("%v allocations a request", n)
+	}
+}
+
+// What the database refuses is told and let go, alone; the rest is stored.
+func TestRefusedCountKeepsNothingBack(t *testing.T) {
+	t.Parallel()
+	k := servicetest.New(t, servicetest.Setup{})
+	store := usage.NewStore(k.Pool, k.Clock)
+	c := usage.NewCounter()
+	for i := range 300 {
+		c.Count("GET", route, 200+i, k.Warehouse, "")
+	}
+	c.Count("GET", "/no\xfftext", 200, k.Warehouse, "")
+	if err := store.Flush(t.Context(), c); !errors.Is(err, usage.ErrRefused) {
+		t.Errorf("refused: %v", err)
+	}
+	if got := stored(t, k.DB); len(got) != 300 {
+		t.Errorf("%d rows", len(got))
+	}
+	c.Count("GET", route, 200, k.Warehouse, "")
+	if err := store.Flush(t.Context(), c); err != nil {
+		t.Errorf("what was refused came back: %v", err)
+	}
+	if got := stored(t, k.DB); got[0] != "GET "+route+" 200 2 "+k.Warehouse.String()+" t" {
+		t.Errorf("%q", got[0])
+	}
+}
+
+// Texts that can be no project's id are one key, belong nowhere, and hurt nobody.
+func TestTextsThatAreNoProjectAreNotKept(t *testing.T) {
+	t.Parallel()
+	k := servicetest.New(t, servicetest.Setup{})
+	store := usage.NewStore(k.Pool, k.Clock)
+	c := usage.NewCounter()
+	long := strings.Repeat("x", 1<<20)
+	for i := range 2000 { // more than a shard has room for: these would crowd others out
+		for _, text := range []string{"\xff", "a\x00", "é", long, long[:catalog.MaxProjectIdent+1]} {
+			c.Count("GET", route, 200, ids.Nil, fmt.Sprint(text, i))
+			c.Count("GET", route, 201, k.Warehouse, text)
+		}
+	}
+	c.Count("GET", route, 202, ids.Nil, "")
+	if err := store.Flush(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	got := stored(t, k.DB)
+	slices.Sort(got)
+	want := []string{"GET " + route + " 201 10000 " + k.Warehouse.String() + " f", "GET " + route + " 202 1 - f"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A counter that nothing is counted with any more is forgotten, and one that
+// comes back, or was in use meanwhile, loses nothing.
+func TestCountersAreForgottenAndLoseNothing(t *testing.T) {
+	t.Parallel()
+	k := servicetest.New(t, servicetest.Setup{})
+	store := usage.NewStore(k.Pool, k.Clock)
+	c := usage.NewCounter()
+	flush := func() {
+		t.Helper()
+		if err := store.Flush(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range 100 {
+		c.Count("GET", route, 200, ids.Nil, fmt.Sprint("p", i))
+	}
+	if c.Kept() != 100 {
+		t.Errorf("%d counters", c.Kept())
+	}
+	for range 3 {
+		flush()
+	}
+	if c.Kept() != 0 {
+		t.Errorf("%d counters are kept for ever", c.Kept())
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 20_000 {
+				c.Count("GET", route, 200, k.Warehouse, "")
+				if i == 0 && n%4 == 0 {
+					c.Count("GET", route, 404, ids.Nil, fmt.Sprint("p", n)) // meets the bound again and again
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wg.Wait()
+	}()
+	for busy := true; busy; {
+		select {
+		case <-done:
+			busy = false
+		default:
+		}
+		flush()
+	}
+	flush()
+	flush()
+	if got := stored(t, k.DB); !strings.Contains(strings.Join(got, "\n"), "GET "+route+" 200 80000 "+k.Warehouse.String()) {
+		t.Errorf("%q", got)
 	}
 }
