@@ -42,8 +42,9 @@ type Config struct {
 	PurgeRate int
 
 	// Tests cannot wait as long as the rest of the world.
-	poll, slice, rescue, sweep time.Duration
-	follows                    bool // never elected
+	poll, slice, rescue, sweep, lease time.Duration
+
+	follows bool // never elected
 }
 
 // DefaultPurgeRate keeps a purge from taking the store from those who work on it.
@@ -73,7 +74,7 @@ func (c *Config) defaults() {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&c.poll: pollPurge, &c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime,
+		&c.poll: pollPurge, &c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime, &c.lease: leaseTime,
 	} {
 		if *value == 0 {
 			*value = otherwise

@@ -15,6 +15,9 @@
 //     Workers poll.
 //   - Nothing is deleted before purge-started has committed, and only below the
 //     claims of the object, which nobody else can take until purged has.
+//   - A run deletes while it is sure to hold the lease of its drop, and purged is
+//     said when nobody can get that any more: what is deleted below a claim is
+//     deleted before the claim is free (ADR 0014).
 //   - A manifest goes after the files that it names, a manifest list after its
 //     manifests, and the metadata file last of all: whenever a run ends, the next
 //     one finds what is left.

@@ -13,6 +13,9 @@ import (
 //go:embed sql/sweep.sql
 var sweepSQL string
 
+//go:embed sql/lease_sweep.sql
+var leaseSweepSQL string
+
 //go:embed sql/backlog.sql
 var backlogSQL string
 
@@ -42,8 +45,13 @@ type sweeper struct {
 
 // Work implements river.Worker.
 func (s *sweeper) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
-	_, err := sweep(ctx, s.pool)
-	return err
+	if _, err := sweep(ctx, s.pool); err != nil {
+		return err
+	}
+	if _, err := s.pool.Exec(ctx, leaseSweepSQL); err != nil {
+		return fmt.Errorf("forget leases of what is purged: %w", err)
+	}
+	return nil
 }
 
 // sweep inserts the jobs that are missing and returns how many they were.

@@ -73,7 +73,7 @@ func helper(url, root string) error {
 	})
 	w, err := New(Config{
 		Pool: pool, Commands: service, Documents: library, Clock: clock.System{}, PurgeRate: 100,
-		poll: 10 * time.Millisecond, slice: 20 * time.Second, follows: true,
+		poll: 10 * time.Millisecond, slice: 20 * time.Second, lease: 3 * time.Second, follows: true,
 	})
 	if err != nil {
 		return err

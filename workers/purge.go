@@ -24,45 +24,80 @@ func (w *purger) Work(ctx context.Context, job *river.Job[PurgeArgs]) error {
 	slice, cancel := context.WithTimeout(ctx, w.config.slice)
 	defer cancel()
 	err := w.purge(slice, commands.Purge{Warehouse: job.Args.Warehouse, Object: job.Args.Object, Drop: job.Args.Drop})
-	if err != nil && slice.Err() != nil {
+	switch {
+	case errors.Is(err, errLost):
+		return river.JobSnooze(w.config.lease / 2) // it ends, or its lease does
+	case err != nil && slice.Err() != nil:
 		return river.JobSnooze(0) // the slice is over, or the process ends: no failure
 	}
 	return err
 }
 
-// purge runs from wherever an earlier run ended.
+// purge runs from wherever an earlier run ended. What there is to purge is asked
+// after the lease is had: who gets one when the purge is over finds that it is.
 func (w *purger) purge(ctx context.Context, in commands.Purge) error {
-	p, err := w.config.Commands.ResolvePurge(ctx, in)
-	if errors.Is(err, commands.ErrPurgeOver) {
-		return nil
-	}
+	held, report, err := takeLease(ctx, &w.config, in)
 	if err != nil {
-		return fmt.Errorf("resolve the purge of %s: %w", in.Object, err)
-	}
-	run := &purgeRun{Purging: p, documents: w.config.Documents, pace: w.pace}
-	if err := run.open(ctx); err != nil {
 		return fmt.Errorf("purge %s: %w", in.Object, err)
 	}
-	if !p.Dropped.Purging {
-		report, err := run.scan(ctx, w.config.slice/3)
-		if err != nil {
-			return fmt.Errorf("look at what %s reaches: %w", in.Object, err)
-		}
-		err = w.config.Commands.StartPurge(ctx, in, report)
-		if errors.Is(err, commands.ErrPurgeOver) {
-			return nil // adopted while it was looked at
-		}
-		if err != nil {
-			return fmt.Errorf("start the purge of %s: %w", in.Object, err)
+	if report == nil {
+		if report, err = w.deleteAll(ctx, in, held); err != nil || report == nil {
+			held.release(ctx)
+			return err
 		}
 	}
-	if err := run.delete(ctx); err != nil {
-		return fmt.Errorf("purge %s: %w", in.Object, err)
-	}
-	err = w.config.Commands.FinishPurge(ctx, in, catalog.Purged{Deleted: run.deleted, Unreadable: run.unreadable})
+	// All is deleted, and no run will delete anything any more: the locations may
+	// have another owner.
+	err = w.config.Commands.FinishPurge(ctx, in, catalog.Purged{Deleted: report.Deleted, Unreadable: report.Unreadable})
 	if err != nil {
 		return fmt.Errorf("finish the purge of %s: %w", in.Object, err)
 	}
-	w.config.Logger.InfoContext(ctx, "purged", "object", in.Object.String(), "deleted", run.deleted, "unreadable", len(run.unreadable))
-	return nil
+	w.config.Logger.InfoContext(ctx, "purged", "object", in.Object.String(), "deleted", report.Deleted, "unreadable", len(report.Unreadable))
+	return endLease(ctx, &w.config, in)
+}
+
+// deleteAll deletes what is left of the files and returns what there is to report
+// of it; nothing if there was nothing to purge.
+func (w *purger) deleteAll(ctx context.Context, in commands.Purge, held *lease) (*deletedReport, error) {
+	run, err := w.begin(ctx, in, held)
+	if errors.Is(err, commands.ErrPurgeOver) {
+		return nil, endLease(ctx, &w.config, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !run.Dropped.Purging {
+		report, err := run.scan(ctx, w.config.slice/3)
+		if err != nil {
+			return nil, fmt.Errorf("look at what %s reaches: %w", in.Object, err)
+		}
+		err = w.config.Commands.StartPurge(ctx, in, report)
+		if errors.Is(err, commands.ErrPurgeOver) {
+			return nil, endLease(ctx, &w.config, in) // adopted while it was looked at
+		}
+		if err != nil {
+			return nil, fmt.Errorf("start the purge of %s: %w", in.Object, err)
+		}
+	}
+	if err := run.delete(ctx); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", in.Object, err)
+	}
+	report := deletedReport{Deleted: run.deleted, Unreadable: run.unreadable}
+	if err := held.settle(ctx, report); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", in.Object, err)
+	}
+	return &report, nil
+}
+
+// begin finds out what is to be purged.
+func (w *purger) begin(ctx context.Context, in commands.Purge, held *lease) (*purgeRun, error) {
+	p, err := w.config.Commands.ResolvePurge(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the purge of %s: %w", in.Object, err)
+	}
+	run := &purgeRun{Purging: p, documents: w.config.Documents, pace: w.pace, lease: held}
+	if err := run.open(ctx); err != nil {
+		return nil, fmt.Errorf("purge %s: %w", in.Object, err)
+	}
+	return run, nil
 }

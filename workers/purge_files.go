@@ -22,6 +22,7 @@ type purgeRun struct {
 	*commands.Purging
 	documents *documents.Library
 	pace      *pace
+	lease     *lease
 
 	reaches reached // nothing, if the metadata file is gone
 	last    string  // the metadata file in canonical spelling: it goes last
@@ -282,6 +283,9 @@ func (r *purgeRun) delete(ctx context.Context) error {
 		return err
 	}
 	for _, folder := range r.Folders {
+		if err := r.lease.renew(ctx); err != nil {
+			return err
+		}
 		if err := r.Objects.Prune(ctx, folder); err != nil {
 			return err
 		}
@@ -289,7 +293,10 @@ func (r *purgeRun) delete(ctx context.Context) error {
 	return nil
 }
 
-// rest removes all that lies below the claims, the metadata file apart.
+// rest removes all that lies below the claims, the metadata file apart. The lease
+// is renewed between the look and the deletions: what was seen then lay there
+// while the place was the object's, so that even a run whose clocks stood still
+// deletes nothing by a name that only the place's next owner gave.
 func (r *purgeRun) rest(ctx context.Context) error {
 	const page = 1000
 	for _, folder := range r.Folders {
@@ -297,6 +304,9 @@ func (r *purgeRun) rest(ctx context.Context) error {
 		for {
 			found, err := r.Objects.List(ctx, folder, after, page)
 			if err != nil {
+				return err
+			}
+			if err := r.lease.renew(ctx); err != nil {
 				return err
 			}
 			for _, info := range found {
@@ -333,11 +343,26 @@ func (r *purgeRun) remove(ctx context.Context, location string) error {
 	return r.unlink(ctx, location)
 }
 
+// deleteTime bounds one deletion, so that none that was begun under a lease is
+// still on its way when that lease has expired.
+const deleteTime = 10 * time.Second
+
+// unlink deletes a file while the lease holds, and else nothing.
 func (r *purgeRun) unlink(ctx context.Context, location string) error {
 	if err := r.pace.wait(ctx); err != nil {
 		return err
 	}
-	err := r.Objects.Delete(ctx, location)
+	for !r.lease.holds() {
+		if err := r.lease.renew(ctx); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, deleteTime)
+	err := r.Objects.Delete(bounded, location)
+	cancel()
 	switch {
 	case err == nil:
 		r.deleted++
