@@ -11,6 +11,7 @@ import (
 // properties say. It answers an action with the status that a client must get.
 type model struct {
 	namespaces map[string]*modelNamespace // by folded path
+	inactive   bool                       // the warehouse is
 }
 
 type modelNamespace struct {
@@ -27,9 +28,12 @@ type modelObject struct {
 	protected  bool
 }
 
-// grave is a table that was dropped before the test, whose metadata file can
-// be registered.
-type grave struct{ uuid, location string }
+// grave is a table or view that was dropped before the test, whose metadata
+// file can be registered.
+type grave struct {
+	uuid, location string
+	view           bool
+}
 
 // action is one mutation. Everything that it says is fixed before it is sent,
 // so that it can be repeated on the model in the order of the log.
@@ -42,6 +46,7 @@ type action struct {
 	view      bool
 	recursive bool
 	force     bool
+	purge     bool
 	overwrite bool
 	protected bool
 	key       string
@@ -66,7 +71,7 @@ func (a action) String() string {
 	if a.recursive {
 		s += " recursively"
 	}
-	for flag, set := range map[string]bool{"by force": a.force, "overwriting": a.overwrite, "protected": a.protected} {
+	for flag, set := range map[string]bool{"by force": a.force, "with purge": a.purge, "overwriting": a.overwrite, "protected": a.protected} {
 		if set {
 			s += " " + flag
 		}
@@ -128,6 +133,16 @@ func (m *model) below(levels []string) []string {
 
 // apply carries the action out and returns the status that it answers.
 func (m *model) apply(a action) int {
+	switch a.verb {
+	case "deactivate", "activate":
+		m.inactive = a.verb == "deactivate"
+		return 200
+	case "rename warehouse":
+		return 200 // clients go by its id
+	}
+	if m.inactive {
+		return 404
+	}
 	n := m.at(a.namespace)
 	switch a.verb {
 	case "create namespace":
@@ -193,7 +208,12 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 	key := strings.ToLower(a.name)
 	o := n.objects[key]
 	switch a.verb {
-	case "create":
+	case "stage":
+		if o != nil {
+			return 409
+		}
+		return 200
+	case "create", "create by commit":
 		if o != nil {
 			return 409
 		}
@@ -202,7 +222,7 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 	case "register":
 		other := m.living(a.grave.uuid)
 		switch {
-		case o != nil && (!a.overwrite || o.view || o.protected):
+		case o != nil && (!a.overwrite || a.view || o.view || o.protected):
 			return 409
 		case other != nil && other != o:
 			return 409
@@ -210,7 +230,7 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 			o.uuid, o.properties = a.grave.uuid, map[string]string{"was": "buried"}
 			return 200
 		}
-		n.objects[key] = &modelObject{name: a.name, uuid: a.grave.uuid, properties: map[string]string{"was": "buried"}}
+		n.objects[key] = &modelObject{view: a.view, name: a.name, uuid: a.grave.uuid, properties: map[string]string{"was": "buried"}}
 		return 200
 	}
 	if o == nil || o.view != a.view {
