@@ -1,6 +1,8 @@
 package httpapi_test
 
 import (
+	"maps"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -42,5 +44,49 @@ func TestBrowsersOfAllowedOriginsReadErrorsToo(t *testing.T) {
 		if got := s.do(c.method, c.path, "", "Origin", "https://console.example.com"); got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s %s: allowed although nothing is configured", c.method, c.path)
 		}
+	}
+}
+
+// The same holds for what each route answers: none forgets, in a success or a
+// refusal, that the answer to another origin differs.
+func TestEveryRouteVariesByOrigin(t *testing.T) {
+	t.Parallel()
+	const origin = "https://console.example.com"
+	s := newStack(t)
+	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
+	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["empty"]}`), 200)
+	s.table = tableUUID(t, expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200))
+	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
+	s.dropTable(t, "gone")
+	origins, err := middleware.ParseOrigins([]string{origin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.with(t, allowall.Authorizer{}, func(d *httpapi.Deps) { d.Origins = origins })
+	asked := withOwn(s, requests(s))
+	maps.Copy(asked, managementRequests(s))
+	routes := httpapi.Routes(httpapi.Deps{})
+	reads := 0
+	for _, reading := range []bool{true, false} { // before anything is dropped
+		for _, route := range routes {
+			if safe := route.Method == http.MethodGet || route.Method == http.MethodHead; safe != reading {
+				continue
+			}
+			key := route.Method + " " + route.Template
+			request, ok := asked[key]
+			if !ok {
+				request[0] = strings.ReplaceAll(route.Template, "{", "")
+			}
+			got := do(h, route.Method, request[0], request[1], "Origin", origin, "Accept-Encoding", "gzip")
+			if got.header.Get("Access-Control-Allow-Origin") != origin || !strings.Contains(strings.Join(got.header["Vary"], ","), "Origin") {
+				t.Errorf("%s: %d %v", key, got.status, got.header)
+			}
+			if reading && got.status < 300 {
+				reads++
+			}
+		}
+	}
+	if reads < 25 {
+		t.Errorf("only %d reads were answered", reads)
 	}
 }

@@ -70,7 +70,7 @@ func (a *API) loadView(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache") // as for tables (law 4)
-	h.Set("Vary", "Authorization")
+	h.Add("Vary", "Authorization")
 	answer := wire.Answer{
 		Before:   beforeDocument(view.Pointer),
 		Document: view.Document.Plain(),
