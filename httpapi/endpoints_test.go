@@ -13,6 +13,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/usage"
+	"github.com/icecore-catalog/icecore/queries"
 )
 
 // counted is a server of a stack whose requests are counted.
@@ -221,6 +222,60 @@ func TestRequestsAreCountedForTheirProject(t *testing.T) {
 	for _, other := range []string{"q", ids.Nil.String()} {
 		if hours, _ := c.calls(t, `{"warehouse":{"type":"all"}}`, "X-Project-Id", other); len(hours) != 0 {
 			t.Errorf("%s: %q", other, hours)
+		}
+	}
+}
+
+// Whatever was counted, an answer is bounded, and following the tokens of
+// either direction meets each entry once.
+func TestEndpointStatisticsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := newCounted(t)
+	const perHour, hours = 7001, 4
+	if _, err := c.db.App.Exec(t.Context(), `INSERT INTO ops.endpoint_statistics (until, project_id, warehouse_id, route, status, requests, created_at)
+		SELECT timestamptz '2026-01-01T00:00:00Z' + h * interval '1 hour', (SELECT project_id FROM rm.project),
+		       CASE WHEN n % 3 > 0 THEN ('00000000-0000-7000-8000-' || lpad((n / 20)::text, 12, '0'))::uuid END, 'GET /R ' || (n % 5) || '/' || n, 200 + n % 4, 1, '2026-01-01T00:00:00Z'
+		  FROM generate_series(1, $1) n, generate_series(1, $2) h`, perHour, hours); err != nil {
+		t.Fatal(err)
+	}
+	for _, c2 := range []struct{ start, token string }{
+		{`{"type":"window","end":"2026-01-01T03:30:00Z","interval":"PT4H"}`, "previous-page-token"},
+		{`{"type":"window","end":"2026-01-01T03:30:00Z","interval":"PT2H"}`, "previous-page-token"},
+		{"", "next-page-token"},
+	} {
+		selector := c2.start
+		if selector == "" { // from a window before everything, forward
+			_, doc := c.calls(t, `{"warehouse":{"type":"all"},"range-specifier":{"type":"window","end":"2025-12-31T22:30:00Z","interval":"PT4H"}}`)
+			selector = fmt.Sprintf(`{"type":"page-token","token":%q}`, doc["next-page-token"])
+		}
+		seen, pages, last := map[string]bool{}, 0, ""
+		for len(seen) < perHour*hours && pages < 12 {
+			list, doc := c.calls(t, `{"warehouse":{"type":"all"},"range-specifier":`+selector+`}`)
+			if n := len(flat(list)); n > queries.MaxEndpointCalls {
+				t.Fatalf("%d entries", n)
+			}
+			for i, at := range doc["timestamps"].([]any) {
+				for _, call := range list[i] {
+					if one := fmt.Sprint(at, call); seen[one] {
+						t.Fatalf("%s twice", one)
+					} else {
+						seen[one] = true
+					}
+				}
+			}
+			if pages == 1 { // and back to where it came from
+				back := map[string]string{"previous-page-token": "next-page-token", "next-page-token": "previous-page-token"}[c2.token]
+				again, _ := c.calls(t, fmt.Sprintf(`{"warehouse":{"type":"all"},"range-specifier":{"type":"page-token","token":%q}}`, doc[back]))
+				if got := fmt.Sprint(again); got != last {
+					t.Errorf("%s: the page before is another: %.200s, was %.200s", c2.token, got, last)
+				}
+			}
+			last = fmt.Sprint(list)
+			pages++
+			selector = fmt.Sprintf(`{"type":"page-token","token":%q}`, doc[c2.token])
+		}
+		if len(seen) != perHour*hours {
+			t.Errorf("%s from %s: %d entries on %d pages", c2.token, c2.start, len(seen), pages)
 		}
 	}
 }

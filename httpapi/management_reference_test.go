@@ -128,7 +128,8 @@ served, and where it means something else.
 - **Search** ranks by trigrams of the dotted path, as Lakekeeper does: the ten nearest that the caller may see, 64 characters of the text. A UUID finds
   what has it, and what stands in the namespace that has it.
 - **Statistics.** Those of a warehouse count living tables and views, by the hour of the log's own time. Those of endpoints are counted in memory and
-  stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. Search and statistics follow the log by seconds.
+  stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. An answer has up to 10,000 entries; where the window holds
+  more, the token that leads on goes on inside it, so that its hour may come in two answers with some entries in each. Search and statistics follow the log by seconds.
 - **Idempotency-Key** works on every mutation, as it does for Iceberg REST. A request that changed nothing leaves its key free.
 - **server-id** is the nil UUID before bootstrap.
 `

@@ -1,8 +1,12 @@
 package queries
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,10 +21,16 @@ import (
 	"github.com/icecore-catalog/icecore/projections"
 )
 
-//go:embed sql/endpoint_statistics.sql
-var endpointStatisticsSQL string
+var (
+	//go:embed sql/endpoint_statistics.sql
+	endpointStatisticsSQL string
+	//go:embed sql/endpoint_statistics_forward.sql
+	endpointStatisticsForwardSQL string
+)
 
 const (
+	// MaxEndpointCalls bounds the entries of one answer, over all its hours.
+	MaxEndpointCalls = 10_000
 	// DefaultWindow is how far back statistics of endpoints reach, if the caller
 	// does not say.
 	DefaultWindow = 24 * time.Hour
@@ -39,6 +49,19 @@ type EndpointWindow struct {
 	End    time.Time
 	Length time.Duration
 	Token  string
+
+	// What a token adds: whether the page begins with the oldest hour of the
+	// window, and the entry that it goes on behind.
+	forward bool
+	behind  *endpointKey
+}
+
+// endpointKey is the place of an entry: by hour, warehouse, route and status.
+type endpointKey struct {
+	until     time.Time
+	warehouse ids.ID
+	route     string
+	status    int
 }
 
 // EndpointHour is what was asked in one hour.
@@ -62,6 +85,11 @@ type EndpointCalls struct {
 // warehouses, hour by hour, newest first, with tokens for the windows before
 // and behind. Counters of an instance are stored at intervals, so the last
 // seconds may be missing.
+//
+// An answer has at most [MaxEndpointCalls] entries. Where a window holds more,
+// the token that leads on in the same direction goes on inside it, so that who
+// follows the tokens of one direction meets each entry once; an hour may then
+// be in two answers, with some of its entries in each.
 func (s *Service) EndpointStatistics(ctx context.Context, actor authz.Actor, in EndpointWindow) (hours []EndpointHour, previous, next string, err error) {
 	in.Project = projectOf(in.Project)
 	f, err := s.resolve(ctx, projections.Query{Project: in.Project, Warehouse: in.Warehouse})
@@ -75,13 +103,60 @@ func (s *Service) EndpointStatistics(ctx context.Context, actor authz.Actor, in 
 	if err := s.window(&in, f.Now, bound); err != nil {
 		return nil, "", "", err
 	}
-	if hours, err = s.deps.Lists.endpoints(ctx, &in); err != nil {
+	list, err := s.deps.Lists.endpoints(ctx, &in, MaxEndpointCalls+1)
+	if err != nil {
 		return nil, "", "", unavailable(err)
 	}
-	token := func(end time.Time) string {
-		return s.tokens.seal(end.UTC().Format(time.RFC3339Nano)+" "+strconv.FormatInt(int64(in.Length), 10), bound)
+	before, behind := EndpointWindow{End: in.End.Add(-in.Length), Length: in.Length}, EndpointWindow{End: in.End.Add(in.Length), Length: in.Length, forward: true}
+	more := len(list) > MaxEndpointCalls
+	list = list[:min(len(list), MaxEndpointCalls)]
+	if n := len(list); n > 0 {
+		first, last := list[0].key(), list[n-1].key() // in the direction of this page
+		within := EndpointWindow{End: in.End, Length: in.Length, forward: in.forward, behind: &last}
+		back := EndpointWindow{End: in.End, Length: in.Length, forward: !in.forward, behind: &first}
+		onward, backward := &before, &behind
+		if in.forward {
+			onward, backward = &behind, &before
+		}
+		if more {
+			*onward = within
+		}
+		if in.behind != nil {
+			*backward = back
+		}
 	}
-	return hours, token(in.End.Add(-in.Length)), token(in.End.Add(in.Length)), nil
+	return endpointHours(list), s.tokens.seal(before.text(), bound), s.tokens.seal(behind.text(), bound), nil
+}
+
+// text is what a token holds.
+func (w *EndpointWindow) text() string {
+	fields := []string{w.End.UTC().Format(time.RFC3339Nano), strconv.FormatInt(int64(w.Length), 10), strconv.FormatBool(w.forward)}
+	if k := w.behind; k != nil {
+		fields = append(fields, k.until.UTC().Format(time.RFC3339Nano), k.warehouse.String(), strconv.Itoa(k.status), k.route)
+	}
+	return strings.Join(fields, " ")
+}
+
+// read is the inverse of text.
+func (w *EndpointWindow) read(text string) (err error) {
+	fields := strings.SplitN(text, " ", 7) // a route holds a space
+	if len(fields) != 3 && len(fields) != 7 {
+		return errors.New("not the fields of a window")
+	}
+	var wrong [6]error
+	w.End, wrong[0] = time.Parse(time.RFC3339Nano, fields[0])
+	var length int64
+	length, wrong[1] = strconv.ParseInt(fields[1], 10, 64)
+	w.Length = time.Duration(length)
+	w.forward, wrong[2] = strconv.ParseBool(fields[2])
+	if len(fields) == 7 {
+		k := &endpointKey{route: fields[6]}
+		k.until, wrong[3] = time.Parse(time.RFC3339Nano, fields[3])
+		k.warehouse, wrong[4] = ids.Parse(fields[4])
+		k.status, wrong[5] = strconv.Atoi(fields[5])
+		w.behind = k
+	}
+	return errors.Join(wrong[:]...)
 }
 
 // mayCount asks for the right on the warehouse, or on the project. A warehouse
@@ -115,13 +190,9 @@ func (s *Service) window(in *EndpointWindow, now time.Time, bound []byte) error 
 		if err != nil {
 			return err
 		}
-		end, length, _ := strings.Cut(text, " ")
-		at, err := time.Parse(time.RFC3339Nano, end)
-		n, other := strconv.ParseInt(length, 10, 64)
-		if err != nil || other != nil {
+		if in.read(text) != nil {
 			return &catalog.Error{Kind: catalog.BadRequest, Message: "Invalid page token"}
 		}
-		in.End, in.Length = at, time.Duration(n)
 	}
 	if in.End.IsZero() {
 		in.End = now
@@ -141,7 +212,18 @@ func (s *Service) window(in *EndpointWindow, now time.Time, bound []byte) error 
 // endOfHour is the end of the hour that a time lies in.
 func endOfHour(at time.Time) time.Time { return at.UTC().Truncate(time.Hour).Add(time.Hour) }
 
-func (l Lists) endpoints(ctx context.Context, in *EndpointWindow) ([]EndpointHour, error) {
+// endpointRow is an entry with its hour.
+type endpointRow struct {
+	until time.Time
+	EndpointCalls
+}
+
+func (r *endpointRow) key() endpointKey {
+	return endpointKey{r.until, r.Warehouse, r.Route, r.Status}
+}
+
+// endpoints reads up to limit entries of a window in the direction of the page.
+func (l Lists) endpoints(ctx context.Context, in *EndpointWindow, limit int) ([]endpointRow, error) {
 	var warehouse any
 	if !in.Warehouse.IsNil() {
 		warehouse = [16]byte(in.Warehouse)
@@ -155,13 +237,21 @@ func (l Lists) endpoints(ctx context.Context, in *EndpointWindow) ([]EndpointHou
 	if len(in.Statuses) > 0 && len(statuses) == 0 {
 		return nil, nil // no status of HTTP is among them
 	}
-	rows, err := l.db.Query(ctx, endpointStatisticsSQL, [16]byte(in.Project), endOfHour(in.End.Add(-in.Length)), endOfHour(in.End),
-		warehouse, in.Unmapped, statuses)
-	type row struct {
-		until time.Time
-		EndpointCalls
+	sql, from, to := endpointStatisticsSQL, endOfHour(in.End.Add(-in.Length)), endOfHour(in.End)
+	if in.forward {
+		sql = endpointStatisticsForwardSQL
 	}
-	list, err := collect(rows, err, func(r pgx.CollectableRow) (one row, err error) {
+	key := []any{nil, nil, nil, nil}
+	if k := in.behind; k != nil {
+		key = []any{k.until, [16]byte(k.warehouse), k.route, int16(k.status)}
+		if in.forward { // the hours that were read are not read again
+			from = later(from, k.until.Add(-time.Hour))
+		} else if k.until.Before(to) {
+			to = k.until
+		}
+	}
+	rows, err := l.db.Query(ctx, sql, append(append([]any{[16]byte(in.Project), from, to, warehouse, in.Unmapped, statuses}, key...), limit)...)
+	return collect(rows, err, func(r pgx.CollectableRow) (one endpointRow, err error) {
 		var warehouse pgtype.UUID
 		var name pgtype.Text
 		var updated pgtype.Timestamptz
@@ -169,10 +259,20 @@ func (l Lists) endpoints(ctx context.Context, in *EndpointWindow) ([]EndpointHou
 		one.Warehouse, one.Name, one.UpdatedAt = warehouse.Bytes, name.String, updated.Time
 		return one, err
 	})
-	if err != nil {
-		return nil, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	var hours []EndpointHour
+	return b
+}
+
+// endpointHours puts entries under their hours, newest first.
+func endpointHours(list []endpointRow) (hours []EndpointHour) {
+	slices.SortStableFunc(list, func(a, b endpointRow) int {
+		return cmp.Or(b.until.Compare(a.until), strings.Compare(a.Route, b.Route), a.Status-b.Status, bytes.Compare(a.Warehouse[:], b.Warehouse[:]))
+	})
 	for _, r := range list {
 		if n := len(hours); n == 0 || !hours[n-1].Until.Equal(r.until) {
 			hours = append(hours, EndpointHour{Until: r.until.UTC()})
@@ -180,5 +280,5 @@ func (l Lists) endpoints(ctx context.Context, in *EndpointWindow) ([]EndpointHou
 		h := &hours[len(hours)-1]
 		h.Calls = append(h.Calls, r.EndpointCalls)
 	}
-	return hours, nil
+	return hours
 }
