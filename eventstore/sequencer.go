@@ -54,19 +54,20 @@ func (q *Sequencer) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	look := true // a peek is worth it: nobody told us of work
+	idle := 0    // looks in a row that found nothing
 	nudge := q.store.nudge
 	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-nudge:
-			look = false
+			look, idle = false, 0
 		case <-timer.C:
 			nudge = q.store.nudge
 		}
 		worked, err := q.turn(ctx, look)
 		look = true
-		wait := q.store.pollInterval
+		wait := idleWait(q.store.pollInterval, idle)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -79,12 +80,23 @@ func (q *Sequencer) Run(ctx context.Context) error {
 			// More may have come meanwhile. A short rest lets commits gather: a
 			// round costs as much as several commits, and a stream of them
 			// needs no round for each.
-			failures, wait, look, nudge = 0, roundRest, false, nil
+			failures, idle, wait, look, nudge = 0, 0, roundRest, false, nil
 		default:
 			failures = 0
+			idle++
 		}
 		timer.Reset(wait)
 	}
+}
+
+// idleWait is how long the sequencer waits for its next look. It is told of this
+// instance's commits, and every other instance of its own; a look is for what a
+// round of another one just missed, and later for what a dead instance left. So
+// for a second it looks often, and then ever more seldom, down to once in twenty
+// intervals: an idle catalog should not keep its database busy.
+func idleWait(interval time.Duration, idle int) time.Duration {
+	const often, seldom = 40, 20
+	return min(interval<<min(max(idle-often, 0), 10), seldom*interval)
 }
 
 func (q *Sequencer) failed(err error) {
