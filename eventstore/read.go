@@ -26,6 +26,62 @@ func (s *Store) ReadAfter(ctx context.Context, position int64, limit int) ([]Ent
 	return entries, nil
 }
 
+// ReadWithout looks at up to limit entries that follow a position and returns
+// those that are not of the types given, in order, with the position up to which
+// it looked: position itself at the end of the log. What is left out costs no
+// data. The data of what is returned has up to maxBytes bytes, or is that of a
+// single event: there the page ends early.
+func (s *Store) ReadWithout(ctx context.Context, position int64, limit, maxBytes int, without []string) (entries []Entry, last int64, err error) {
+	entries, last, err = s.readWithout(ctx, position, limit, maxBytes, without)
+	if err != nil {
+		return nil, position, fmt.Errorf("read the log after %d: %w", position, err)
+	}
+	return entries, last, nil
+}
+
+func (s *Store) readWithout(ctx context.Context, position int64, limit, maxBytes int, without []string) (wanted []Entry, last int64, err error) {
+	index, err := s.readIndex(ctx, sqlReadEntries, position, limit)
+	if err != nil || len(index) == 0 {
+		return nil, position, err
+	}
+	low, high, seqs := spanOf(index)
+	rows, err := s.readPool.Query(ctx, sqlReadSizes, low, high, seqs, without)
+	if err != nil {
+		return nil, position, err
+	}
+	type measure struct {
+		wanted bool
+		size   int
+	}
+	events := map[slot]measure{}
+	var one slot
+	var is measure
+	if _, err := pgx.ForEachRow(rows, []any{&one.seq, &one.ordinal, &is.wanted, &is.size}, func() error {
+		events[one] = is
+		return nil
+	}); err != nil {
+		return nil, position, err
+	}
+	total := 0
+	for i := range index {
+		is, found := events[slot{index[i].AppendSeq, index[i].CommitIndex}]
+		if !found {
+			return nil, position, fmt.Errorf("the event at position %d is missing from the event table", index[i].Position)
+		}
+		if is.wanted {
+			if total += is.size; total > maxBytes && len(wanted) > 0 {
+				break
+			}
+			wanted = append(wanted, index[i])
+		}
+		last = index[i].Position
+	}
+	if len(wanted) == 0 {
+		return nil, last, nil
+	}
+	return wanted, last, s.readData(ctx, wanted, sqlReadWanted, without)
+}
+
 // ReadStream returns up to limit entries of a stream from a version on, in
 // order. It shows what has a position; the guard may be a few milliseconds
 // ahead.
@@ -72,29 +128,45 @@ func (s *Store) readEntries(ctx context.Context, sql string, args ...any) ([]Ent
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	at := make(map[slot]int, len(entries))
-	seqs := make([]int64, 0, len(entries))
+	if err := s.readData(ctx, entries, sqlReadEvents); err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// spanOf returns the numbers of entries and their bounds.
+func spanOf(entries []Entry) (low, high int64, seqs []int64) {
+	seqs = make([]int64, 0, len(entries))
 	for i := range entries {
-		e := &entries[i]
-		at[slot{e.AppendSeq, e.CommitIndex}] = i
-		if n := len(seqs); n == 0 || seqs[n-1] != e.AppendSeq {
-			seqs = append(seqs, e.AppendSeq)
+		if n := len(seqs); n == 0 || seqs[n-1] != entries[i].AppendSeq {
+			seqs = append(seqs, entries[i].AppendSeq)
 		}
 	}
-	low, high := seqs[0], seqs[0]
+	low, high = seqs[0], seqs[0]
 	for _, n := range seqs {
 		low, high = min(low, n), max(high, n)
 	}
-	rows, err := s.readPool.Query(ctx, sqlReadEvents, low, high, seqs)
+	return low, high, seqs
+}
+
+// readData completes entries, of which there is at least one, by their events,
+// which a statement on es.event reads.
+func (s *Store) readData(ctx context.Context, entries []Entry, sql string, more ...any) error {
+	at := make(map[slot]int, len(entries))
+	for i := range entries {
+		at[slot{entries[i].AppendSeq, entries[i].CommitIndex}] = i
+	}
+	low, high, seqs := spanOf(entries)
+	rows, err := s.readPool.Query(ctx, sql, append([]any{low, high, seqs}, more...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
 	found := 0
 	for rows.Next() {
 		stored, err := scanStored(rows)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		i, wanted := at[slot{stored.seq, stored.CommitIndex}]
 		if !wanted {
@@ -106,12 +178,12 @@ func (s *Store) readEntries(ctx context.Context, sql string, args ...any) ([]Ent
 		found++
 	}
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	if found != len(entries) {
-		return nil, fmt.Errorf("%d of %d events are missing from the event table", len(entries)-found, len(entries))
+		return fmt.Errorf("%d of %d events are missing from the event table", len(entries)-found, len(entries))
 	}
-	return entries, nil
+	return nil
 }
 
 // readIndex reads the entries without their events.

@@ -53,6 +53,8 @@ var (
 	sqlReadStream        = statement("read_stream")
 	sqlReadByID          = statement("read_by_id")
 	sqlReadEvents        = statement("read_events")
+	sqlReadSizes         = statement("read_sizes")
+	sqlReadWanted        = statement("read_wanted")
 	sqlPositions         = statement("positions")
 	sqlPositionAt        = statement("position_at")
 	sqlReadNodes         = statement("read_nodes")

@@ -26,8 +26,16 @@ var (
 	followIndexSQL string
 )
 
-// followPage is how many events one transaction of the follower handles.
-const followPage = 1000
+const (
+	// followPage is how many events one transaction of the follower handles.
+	followPage = 1000
+	// followBytes bounds the data that it holds meanwhile, beyond a single event.
+	followBytes = 8 << 20
+)
+
+// unfollowed are the types of event that change no name and no count: the
+// commits, which most events are, and the largest. The log's own are few.
+var unfollowed = []string{catalog.TypeTableCommitted, catalog.TypeViewCommitted}
 
 // follower names the cursor of the read models that follow the log.
 const follower = "read-models"
@@ -42,11 +50,21 @@ const follower = "read-models"
 // of warehouses are folded from the events, hour by hour of the log's own time.
 type Follower struct {
 	pool *pgxpool.Pool
-	log  EventLog
+	log  FollowedLog
+}
+
+// FollowedLog is the log as a follower needs it.
+type FollowedLog interface {
+	// ReadWithout returns, of up to limit entries behind a position, those that
+	// are not of the types given, with up to maxBytes bytes of data or a single
+	// one, and the position up to which it looked: position itself at the end.
+	ReadWithout(ctx context.Context, position int64, limit, maxBytes int, without []string) ([]eventstore.Entry, int64, error)
 }
 
 // NewFollower returns a follower on a pool of the application role.
-func NewFollower(pool *pgxpool.Pool, log EventLog) *Follower { return &Follower{pool: pool, log: log} }
+func NewFollower(pool *pgxpool.Pool, log FollowedLog) *Follower {
+	return &Follower{pool: pool, log: log}
+}
 
 // CatchUp follows until the head of the log, or until another instance works
 // at it.
@@ -81,31 +99,43 @@ func (f *Follower) Reset(ctx context.Context) error {
 }
 
 // page handles the next events; more is false at the head, and when another
-// instance is at work.
+// instance is at work. The events are read and understood before the
+// transaction begins, which is over when they were not the next ones after all.
 func (f *Follower) page(ctx context.Context) (more bool, err error) {
+	var position int64
 	var behind bool
-	err = f.pool.QueryRow(ctx, "SELECT c.position < h.size FROM ops.cursor c, es.log_head h WHERE c.reader = $1", follower).Scan(&behind)
+	err = f.pool.QueryRow(ctx, "SELECT c.position, c.position < h.size FROM ops.cursor c, es.log_head h WHERE c.reader = $1", follower).Scan(&position, &behind)
 	if err != nil || !behind {
 		return false, followed(err)
 	}
+	entries, last, err := f.log.ReadWithout(ctx, position, followPage, followBytes, unfollowed)
+	if err != nil || last == position {
+		return false, followed(err)
+	}
+	changes := make([][]change, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		if changes[i], err = changesToFollow(e); err != nil {
+			return false, followed(fmt.Errorf("event %s at position %d, %s: %w", e.ID, e.Position, e.Type, err))
+		}
+	}
 	err = pgx.BeginFunc(ctx, f.pool, func(tx pgx.Tx) error {
-		var position int64
-		err := tx.QueryRow(ctx, "SELECT position FROM ops.cursor WHERE reader = $1 FOR UPDATE SKIP LOCKED", follower).Scan(&position)
+		var now int64
+		err := tx.QueryRow(ctx, "SELECT position FROM ops.cursor WHERE reader = $1 FOR UPDATE SKIP LOCKED", follower).Scan(&now)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		entries, err := f.log.ReadAfter(ctx, position, followPage)
-		if err != nil || len(entries) == 0 {
-			return err
-		}
 		more = true
-		if err := f.write(ctx, tx, entries); err != nil {
+		if now != position {
+			return nil // another instance was here
+		}
+		if err := f.write(ctx, tx, position, entries, changes); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, "UPDATE ops.cursor SET position = $2 WHERE reader = $1", follower, entries[len(entries)-1].Position)
+		_, err = tx.Exec(ctx, "UPDATE ops.cursor SET position = $2 WHERE reader = $1", follower, last)
 		return err
 	})
 	return more, followed(err)
@@ -118,10 +148,9 @@ func followed(err error) error {
 	return nil
 }
 
-// changesToFollow are the changes of an event that can matter to what follows;
-// a commit, which most events are, changes no name.
+// changesToFollow are the changes of an event that can matter to what follows.
 func changesToFollow(e *eventstore.Entry) ([]change, error) {
-	if e.Erased || e.Type == catalog.TypeTableCommitted || e.Type == catalog.TypeViewCommitted || catalog.EntityOf(e.Type) == catalog.EntityLog {
+	if e.Erased || catalog.EntityOf(e.Type) == catalog.EntityLog {
 		return nil, nil
 	}
 	event, err := catalog.Decode(e.Type, e.DataSchema, e.Data)
@@ -131,25 +160,20 @@ func changesToFollow(e *eventstore.Entry) ([]change, error) {
 	return derive(&e.Record, event)
 }
 
-// write carries a page of events into the read models.
-func (f *Follower) write(ctx context.Context, tx pgx.Tx, entries []eventstore.Entry) error {
-	s, err := f.begin(ctx, tx, entries)
+// write carries a page of events behind a position into the read models.
+func (f *Follower) write(ctx context.Context, tx pgx.Tx, behind int64, entries []eventstore.Entry, changes [][]change) error {
+	s, err := f.fold(ctx, tx, entries, changes)
 	if err != nil {
 		return err
 	}
 	touched := map[ids.ID]bool{}
 	for i := range entries {
 		e := &entries[i]
-		changes, err := changesToFollow(e)
-		if err != nil {
-			return fmt.Errorf("event %s at position %d, %s: %w", e.ID, e.Position, e.Type, err)
-		}
-		s.add(e, changes)
 		if e.Erased && isTabular(e) {
 			touched[e.Stream] = true
 		}
-		for j := range changes {
-			if c := &changes[j]; c.table == tabularTable {
+		for j := range changes[i] {
+			if c := &changes[i][j]; c.table == tabularTable {
 				touched[ids.ID(c.key[2].([16]byte))] = true
 			}
 		}
@@ -158,10 +182,9 @@ func (f *Follower) write(ctx context.Context, tx pgx.Tx, entries []eventstore.En
 	for warehouse := range s.gone {
 		batch.Queue("DELETE FROM rm.warehouse_statistics WHERE warehouse_id = $1", [16]byte(warehouse))
 	}
-	first := entries[0].Position
 	for warehouse, rows := range s.rows {
 		for _, row := range rows {
-			if row.position >= first {
+			if row.position > behind {
 				batch.Queue(followCountSQL, [16]byte(warehouse), row.until, row.tables, row.views, row.updatedAt, row.position)
 			}
 		}
@@ -175,16 +198,19 @@ func (f *Follower) write(ctx context.Context, tx pgx.Tx, entries []eventstore.En
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// begin is what the warehouses of a page held before it.
-func (f *Follower) begin(ctx context.Context, tx pgx.Tx, entries []eventstore.Entry) (*statistics, error) {
-	s := newStatistics()
-	seen := map[ids.ID]bool{}
-	var warehouses [][16]byte
+// fold adds a page of events to what the warehouses held before it. Only those
+// are asked for whose counts the page changes.
+func (f *Follower) fold(ctx context.Context, tx pgx.Tx, entries []eventstore.Entry, changes [][]change) (*statistics, error) {
+	changed, s := newStatistics(), newStatistics()
 	for i := range entries {
-		if w := entries[i].Warehouse; !w.IsNil() && !seen[w] {
-			seen[w] = true
-			warehouses = append(warehouses, w)
-		}
+		changed.add(&entries[i], changes[i])
+	}
+	if len(changed.rows) == 0 {
+		return changed, nil // but for warehouses that are gone
+	}
+	warehouses := make([][16]byte, 0, len(changed.rows))
+	for w := range changed.rows {
+		warehouses = append(warehouses, w)
 	}
 	rows, err := tx.Query(ctx, followStatisticsSQL, warehouses)
 	if err != nil {
@@ -197,7 +223,13 @@ func (f *Follower) begin(ctx context.Context, tx pgx.Tx, entries []eventstore.En
 		s.rows[warehouse] = []counted{row}
 		return nil
 	})
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		s.add(&entries[i], changes[i])
+	}
+	return s, nil
 }
 
 // index queues what makes the search index of touched tables and views that of

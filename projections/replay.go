@@ -19,6 +19,7 @@ type EventLog interface {
 	Head(ctx context.Context) (eventstore.Head, error)
 	// ReadAfter returns up to limit entries behind a position.
 	ReadAfter(ctx context.Context, position int64, limit int) ([]eventstore.Entry, error)
+	FollowedLog
 	// ReadStream returns up to limit entries of a stream from a version on.
 	ReadStream(ctx context.Context, stream ids.ID, fromVersion int64, limit int) ([]eventstore.Entry, error)
 	// WaitFor waits until events have positions.
