@@ -147,7 +147,7 @@ func (r *purgeRun) manifests(ctx context.Context, list string, inline []string, 
 	if err != nil || !found {
 		return err
 	}
-	err = manifest.List(data, visit)
+	err = manifest.List(ctx, data, visit)
 	if errors.Is(err, manifest.ErrInvalid) {
 		r.note(list)
 		return nil
@@ -161,7 +161,7 @@ func (r *purgeRun) files(ctx context.Context, path string, visit func(string) er
 	if err != nil || !found {
 		return err
 	}
-	err = manifest.Files(data, visit)
+	err = manifest.Files(ctx, data, visit)
 	if errors.Is(err, manifest.ErrInvalid) {
 		r.note(path)
 		return nil

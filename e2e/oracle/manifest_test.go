@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -72,9 +73,9 @@ func testManifest(t *testing.T, version int, spec ice.PartitionSpec, schema *ice
 	}
 }
 
-func paths(t *testing.T, read func([]byte, func(string) error) error, data []byte) (found []string) {
+func paths(t *testing.T, read func(context.Context, []byte, func(string) error) error, data []byte) (found []string) {
 	t.Helper()
-	if err := read(data, func(path string) error {
+	if err := read(t.Context(), data, func(path string) error {
 		found = append(found, path)
 		return nil
 	}); err != nil {

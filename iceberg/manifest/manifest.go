@@ -11,6 +11,7 @@
 package manifest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -29,6 +30,9 @@ const (
 	MaxFile = 64 << 20
 	// maxBlock is the greatest size of a block in bytes, uncompressed.
 	maxBlock = 128 << 20
+	// maxTotal is the greatest size of all blocks of a file in bytes, uncompressed:
+	// what a file may cost, for each byte is looked at.
+	maxTotal = 512 << 20
 	// maxSchema is the greatest size of a schema in bytes; those of tables with
 	// thousands of partition fields stay below.
 	maxSchema = 1 << 20
@@ -38,20 +42,20 @@ const (
 )
 
 // List calls visit with the manifest_path of each entry of a manifest list, in
-// order, until it returns an error.
-func List(data []byte, visit func(path string) error) error {
-	return walk(data, []string{"manifest_path"}, visit)
+// order, until it returns an error or ctx ends.
+func List(ctx context.Context, data []byte, visit func(path string) error) error {
+	return walk(ctx, data, []string{"manifest_path"}, visit)
 }
 
 // Files calls visit with the file_path of each entry of a manifest, whatever its
 // status: data files, files of deletes and deletion vectors.
-func Files(data []byte, visit func(path string) error) error {
-	return walk(data, []string{"data_file", "file_path"}, visit)
+func Files(ctx context.Context, data []byte, visit func(path string) error) error {
+	return walk(ctx, data, []string{"data_file", "file_path"}, visit)
 }
 
 // walk reads a container file and visits the string at a path of field names.
 // A file whose schema has no such field is no file of ours.
-func walk(data []byte, path []string, visit func(string) error) error {
+func walk(ctx context.Context, data []byte, path []string, visit func(string) error) error {
 	if len(data) > MaxFile {
 		return invalid("%d bytes, at most %d", len(data), MaxFile)
 	}
@@ -66,11 +70,15 @@ func walk(data []byte, path []string, visit func(string) error) error {
 	if !root.has(path) {
 		return invalid("its schema has no %s", path[len(path)-1])
 	}
-	r := &reader{path: path, visit: visit, steps: maxSteps + int64(len(data))}
+	u := &unpacker{header: header, left: maxTotal}
+	r := &reader{ctx: ctx, path: path, visit: visit, steps: maxSteps + int64(len(data))}
 	for len(rest) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		var block []byte
 		var count int64
-		if count, block, rest, err = nextBlock(rest, header); err != nil {
+		if count, block, rest, err = u.nextBlock(rest); err != nil {
 			return err
 		}
 		r.steps += int64(len(block))
@@ -89,6 +97,7 @@ func walk(data []byte, path []string, visit func(string) error) error {
 
 // reader reads values; data is what is left of the block.
 type reader struct {
+	ctx   context.Context //nolint:containedctx // of the one walk that it is made for
 	data  []byte
 	path  []string
 	visit func(string) error
@@ -100,6 +109,11 @@ type reader struct {
 func (r *reader) value(n *node, at int) error {
 	if r.steps--; r.steps < 0 {
 		return invalid("too many values")
+	}
+	if r.steps%(1<<16) == 0 {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
 	}
 	switch n.kind {
 	case kindNull:

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"compress/flate"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -13,11 +14,12 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
 )
 
-func collect(read func([]byte, func(string) error) error, data []byte) ([]string, error) {
+func collect(read func(context.Context, []byte, func(string) error) error, data []byte) ([]string, error) {
 	var paths []string
-	err := read(data, func(p string) error {
+	err := read(context.Background(), data, func(p string) error {
 		paths = append(paths, p)
 		return nil
 	})
@@ -185,11 +187,69 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 }
 
+// A file of 64 MiB may hold many blocks that are each small when packed: what all
+// of them unpack to is bounded, in time and memory.
+func TestManyBlocksThatUnpackToTooMuchAreRefused(t *testing.T) {
+	t.Parallel()
+	const each = 32 << 20
+	plain := append(long(each), make([]byte, each)...)
+	for codec, packed := range map[string][]byte{"deflate": deflated(t, plain), "snappy": snapped(plain), "zstandard": zipped(t, plain)} {
+		one := file(record(pathField), codec, 1, packed)
+		head := len(file(record(pathField), codec, 1, nil)) - len(block(1, nil))
+		var data []byte
+		data = append(data, one[:head]...)
+		for range maxTotal / each {
+			data = append(data, block(1, packed)...)
+		}
+		if len(data) > MaxFile {
+			t.Fatalf("%s: %d bytes", codec, len(data))
+		}
+		seen := 0
+		err := List(t.Context(), data, func(string) error { seen++; return nil })
+		if !errors.Is(err, ErrInvalid) || seen != maxTotal/each-1 {
+			t.Errorf("%s: %v after %d blocks", codec, err, seen)
+		}
+	}
+}
+
+// block is a further block of a container file.
+func block(count int64, packed []byte) []byte {
+	return slices.Concat(long(count), long(int64(len(packed))), packed, []byte(strings.Repeat("s", syncLength)))
+}
+
+func zipped(t testing.TB, data []byte) []byte {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.EncodeAll(data, nil)
+}
+
+// A walk ends with its context: between blocks, and within one of many values.
+func TestTheContextEndsTheWalk(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	two := append(file(record(pathField), "null", 1, text("a")), block(1, text("b"))...)
+	calls := 0
+	err := List(ctx, two, func(string) error { calls++; cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || calls != 1 {
+		t.Errorf("%v after %d blocks", err, calls)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	calls = 0
+	many := file(record(pathField), "null", 200_000, bytes.Repeat(text("a"), 200_000))
+	err = List(ctx, many, func(string) error { calls++; cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || calls > 100_000 {
+		t.Errorf("%v after %d values", err, calls)
+	}
+}
+
 func TestVisitEndsTheWalk(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
 	calls := 0
-	err := List(file(record(pathField), "null", 2, append(text("a"), text("b")...)), func(string) error { calls++; return stop })
+	err := List(t.Context(), file(record(pathField), "null", 2, append(text("a"), text("b")...)), func(string) error { calls++; return stop })
 	if !errors.Is(err, stop) || errors.Is(err, ErrInvalid) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}
@@ -207,7 +267,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Add(file(record(pathField+`,{"name":"x","type":{"type":"map","values":["null","long"]}}`), "null", 1, slices.Concat(text("p"), long(1), text("k"), long(0), long(0))))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, read := range []func([]byte, func(string) error) error{List, Files} {
+		for _, read := range []func(context.Context, []byte, func(string) error) error{List, Files} {
 			if _, err := collect(read, data); err != nil && !errors.Is(err, ErrInvalid) {
 				t.Errorf("%v", err)
 			}
