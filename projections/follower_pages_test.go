@@ -2,6 +2,7 @@ package projections_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/internal/pgtest"
 	"github.com/icecore-catalog/icecore/projections"
 )
 
@@ -132,4 +134,110 @@ func TestLastHourIsFoundAtOnce(t *testing.T) {
 	if !regexp.MustCompile(`Index Scan Backward .*rows=[01]\b`).MatchString(plan) {
 		t.Error(plan)
 	}
+}
+
+// The statistics of many hours are compared in pages, of any size, and what is
+// wrong with them is found; while the follower goes on, too.
+func TestHoursAreComparedInPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, project := w.bootstrap()
+	var namespaces []*object
+	for _, name := range []string{"a", "b", "c"} {
+		wh := w.newWarehouse(project, name)
+		namespaces = append(namespaces, w.newNamespace(wh, "n"))
+	}
+	gone := w.newWarehouse(project, "gone")
+	w.must(step{on: gone, close: true, event: &catalog.WarehouseDeleted{Name: "gone"}})
+	for i := range 20 {
+		table := w.newTable(namespaces[i%2], fmt.Sprint("t", i))
+		if i%3 == 0 {
+			w.must(dropStep(table))
+		}
+	}
+	w.drain()
+	super := w.db.Connect(t, pgtest.RoleSuper)
+	do := func(sql string) {
+		t.Helper()
+		if tag, err := super.Exec(t.Context(), sql); err != nil || tag.RowsAffected() == 0 {
+			t.Fatalf("%s: %v, %v", sql, tag, err)
+		}
+	}
+	do("UPDATE es.log_entry SET logtime = logtime - ((SELECT size FROM es.log_head) - position) / 2 * interval '1 hour'")
+	w.follow()
+	if n := len(w.hours(namespaces[0].warehouse)); n < 5 {
+		t.Fatalf("%d hours", n)
+	}
+	middle := " WHERE (warehouse_id, until) = (SELECT warehouse_id, until FROM rm.warehouse_statistics ORDER BY until OFFSET 4 LIMIT 1)"
+	for _, sql := range []string{
+		"", "UPDATE rm.warehouse_statistics SET tables = tables + 1" + middle, "DELETE FROM rm.warehouse_statistics" + middle, "UPDATE rm.warehouse_statistics SET position = position + 1000" + middle,
+		"INSERT INTO rm.warehouse_statistics SELECT warehouse_id, until + interval '1 second', tables, views, updated_at, position FROM rm.warehouse_statistics" + middle,
+	} {
+		if sql != "" {
+			do(sql)
+		}
+		for _, pageSize := range []int{1, 3, 1000} {
+			report := w.compare(pageSize)
+			if sql == "" && !report.OK() || sql != "" && (report.Count != 1 || report.Findings[0].Table != "rm.warehouse_statistics") {
+				t.Errorf("pages of %d after %q: %v", pageSize, sql, report.Findings)
+			}
+		}
+		if err := w.follower().Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.follow()
+	}
+	var left int
+	if err := w.db.App.QueryRow(t.Context(), "SELECT count(*) FROM pg_class WHERE relname LIKE 'warehouse\\_statistics\\_%' AND relkind = 'r'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d tables are left, %v", left, err)
+	}
+}
+
+// A comparison in the midst of changes and of a follower finds nothing.
+func TestHoursAreComparedWhileTheyChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, project := w.bootstrap()
+	wh := w.newWarehouse(project, "demo")
+	ns := w.newNamespace(wh, "n")
+	w.follow()
+	log := &goingOn{EventLog: w.store}
+	round, limit := 0, 0
+	log.meanwhile = func() {
+		if round >= limit {
+			return // or the replay would never come to an end
+		}
+		w.newTable(ns, fmt.Sprint("t", round))
+		other := w.newWarehouse(project, fmt.Sprint("w", round))
+		if round++; round%2 == 0 {
+			w.must(step{on: other, close: true, event: &catalog.WarehouseDeleted{Name: fmt.Sprint("w", round-1)}})
+		}
+		if round == 5 {
+			if err := w.follower().Reset(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		w.follow()
+	}
+	for range 3 {
+		limit += 4
+		report, err := projections.Compare(t.Context(), projections.CheckConfig{Pool: w.db.App, Log: log, PageSize: 4})
+		if err != nil || !report.OK() {
+			t.Errorf("%v, %v", report.Findings, err)
+		}
+	}
+	if round < 6 {
+		t.Errorf("only %d rounds", round)
+	}
+}
+
+// goingOn is a log that grows while it is read.
+type goingOn struct {
+	projections.EventLog
+	meanwhile func()
+}
+
+func (l *goingOn) ReadAfter(ctx context.Context, position int64, limit int) ([]eventstore.Entry, error) {
+	l.meanwhile()
+	return l.EventLog.ReadAfter(ctx, position, limit)
 }

@@ -62,9 +62,10 @@ func Compare(ctx context.Context, c CheckConfig) (Report, error) {
 func compareAll(ctx context.Context, c CheckConfig, r *replayer, tables []*table) (Report, error) {
 	var report Report
 	var err error
-	if r.follow, err = newFollowedCheck(ctx, c.Pool); err != nil {
+	if r.follow, err = newFollowedCheck(ctx, c.Pool, r.shadow.run); err != nil {
 		return report, err
 	}
+	defer r.follow.drop(context.WithoutCancel(ctx))
 	if err := r.catchUp(ctx, nil, 0); err != nil {
 		return report, err
 	}

@@ -175,7 +175,14 @@ func (r *replayer) apply(ctx context.Context, tx pgx.Tx, entries []eventstore.En
 			return fmt.Errorf("replay event %s at position %d, %s: %w", e.ID, e.Position, e.Type, err)
 		}
 	}
-	write := func(tx pgx.Tx) error { return r.shadow.flush(ctx, tx, p) }
+	write := func(tx pgx.Tx) error {
+		if r.follow != nil {
+			if err := r.follow.flush(ctx, tx); err != nil {
+				return fmt.Errorf("fold %s: %w", statisticsTable, err)
+			}
+		}
+		return r.shadow.flush(ctx, tx, p)
+	}
 	var err error
 	if tx != nil {
 		err = write(tx)
