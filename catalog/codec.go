@@ -37,6 +37,11 @@ type kind struct {
 // first is the kind of an event type at its first version.
 func first(event func() Event) (kind, bool) { return kind{version: 1, event: event}, true }
 
+// second is the kind of an event type at its second version.
+func second(event func() Event, lift func([]byte) ([]byte, error)) (kind, bool) {
+	return kind{version: 2, event: event, upcasters: []func([]byte) ([]byte, error){lift}}, true
+}
+
 // kindOf finds an event type.
 func kindOf(typ string) (kind, bool) {
 	switch typ {
@@ -47,9 +52,9 @@ func kindOf(typ string) (kind, bool) {
 	case TypeNamespaceDropped:
 		return first(func() Event { return new(NamespaceDropped) })
 	case TypeTableCreated:
-		return first(func() Event { return new(TableCreated) })
+		return second(func() Event { return new(TableCreated) }, vacantV1)
 	case TypeTableCommitted:
-		return first(func() Event { return new(TableCommitted) })
+		return second(func() Event { return new(TableCommitted) }, vacantV1)
 	case TypeTableRenamed:
 		return first(func() Event { return new(TableRenamed) })
 	case TypeTableRegistered:
@@ -57,9 +62,9 @@ func kindOf(typ string) (kind, bool) {
 	case TypeTableDropped:
 		return first(func() Event { return new(TableDropped) })
 	case TypeViewCreated:
-		return first(func() Event { return new(ViewCreated) })
+		return second(func() Event { return new(ViewCreated) }, vacantV1)
 	case TypeViewCommitted:
-		return first(func() Event { return new(ViewCommitted) })
+		return second(func() Event { return new(ViewCommitted) }, vacantV1)
 	case TypeViewRenamed:
 		return first(func() Event { return new(ViewRenamed) })
 	case TypeViewRegistered:

@@ -178,6 +178,39 @@ func (c *coder) claims(name string, list *[]string) {
 	}
 }
 
+// vacant is an array of those among the claims of an event whose folders were
+// empty when they were claimed; absent when there are none.
+func (c *coder) vacant(list *[]string) {
+	const name = "claims-vacant"
+	if c.reading {
+		if _, ok := c.get(name, false); !ok {
+			return
+		}
+		c.taken-- // it is read below
+	} else if len(*list) == 0 {
+		return
+	}
+	c.claims(name, list)
+	if len(*list) == 0 {
+		c.fail(name, "empty")
+	}
+}
+
+// vacantV1 lifts the first version of the events that claim locations, which did
+// not say what was vacant: nothing counts as vacant then.
+func vacantV1(data []byte) ([]byte, error) {
+	list, err := members(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range list {
+		if m.name == "claims-vacant" {
+			return nil, errors.New("version 1 has no member claims-vacant")
+		}
+	}
+	return data, nil
+}
+
 // levels is the required path of a namespace.
 func (c *coder) levels(name string, list *[]string) {
 	c.texts(name, list, 1, func(s string) error { return checkText(s, MaxNameBytes) })

@@ -59,9 +59,11 @@ func (e *Ended) fields(c *coder, uuid string) {
 type PurgeStarted struct {
 	Ended
 	// Everything says that all below the claims goes, also what the metadata does
-	// not reach: the object was created here.
+	// not reach: each of them was vacant when it was claimed ([TableCreated]). Of
+	// those that were, the rest goes in any case.
 	Everything bool
-	// KeepsData says that gc.enabled=false keeps the data files.
+	// KeepsData says that the data files stay: gc.enabled=false asks for that, or
+	// the metadata, which might, cannot be read.
 	KeepsData bool
 	// Outside are files that the metadata reaches and that lie outside the
 	// claims: they are somebody's, and stay. At most [MaxReported].

@@ -87,6 +87,10 @@ type TableCreated struct {
 	Request json.RawMessage // CreateTableRequest of the spec, or nil
 	Updates json.RawMessage // TableUpdates of a create by commit, or nil
 	Claims  []string        // canonical location keys that the table owns from now on
+	// Vacant are those of them that are the table's alone: their folder was
+	// empty when it was claimed, or has a name that the server had just made up.
+	// A purge clears them whole; below others lie files of others (law 5).
+	Vacant []string
 	// Snapshots that a create by commit (CTAS) brought along.
 	Snapshots []Snapshot
 }
@@ -106,6 +110,7 @@ func (e *TableCreated) fields(c *coder) {
 		c.fail("request", "exactly one of request and updates is needed")
 	}
 	c.claims("claims", &e.Claims)
+	c.vacant(&e.Vacant)
 	snapshotFields(c, &e.Snapshots)
 }
 
@@ -120,6 +125,7 @@ type TableCommitted struct {
 	Updates       json.RawMessage // TableUpdates of the spec, as sent
 	ClaimsAdded   []string
 	ClaimsRemoved []string
+	Vacant        []string // of those that were added; see [TableCreated]
 	Snapshots     []Snapshot
 }
 
@@ -136,6 +142,7 @@ func (e *TableCommitted) fields(c *coder) {
 	c.raw("updates", &e.Updates, isArrayOf("action"))
 	c.claims("claims-added", &e.ClaimsAdded)
 	c.claims("claims-removed", &e.ClaimsRemoved)
+	c.vacant(&e.Vacant)
 	snapshotFields(c, &e.Snapshots)
 }
 

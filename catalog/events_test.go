@@ -69,7 +69,7 @@ func samples() map[string]catalog.Event {
 		"table.created/request": &catalog.TableCreated{
 			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
 			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"properties":{"k":"<&>"}}`),
-			Claims:  []string{claim}, Snapshots: []catalog.Snapshot{},
+			Claims:  []string{claim}, Vacant: []string{claim}, Snapshots: []catalog.Snapshot{},
 		},
 		"table.created/updates": &catalog.TableCreated{
 			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
@@ -91,7 +91,7 @@ func samples() map[string]catalog.Event {
 		"table.committed/moved": &catalog.TableCommitted{
 			TableName: name, TableUUID: id(4), Previous: "file:///srv/demo/orders/metadata/0.json", MetadataFile: file, NowMS: 1,
 			Requirements: json.RawMessage(`[]`), Updates: json.RawMessage(`[{"action":"set-location","location":"file:///srv/demo/o2"}]`),
-			ClaimsAdded: []string{"file//srv/demo/o2/"}, ClaimsRemoved: []string{claim}, Snapshots: []catalog.Snapshot{},
+			ClaimsAdded: []string{"file//srv/demo/o2/"}, ClaimsRemoved: []string{claim}, Vacant: []string{"file//srv/demo/o2/"}, Snapshots: []catalog.Snapshot{},
 		},
 		"table.renamed/across": &catalog.TableRenamed{TableUUID: id(4), From: name, To: catalog.TableName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "o\"2\"\n"}},
 		"table.registered/new": &catalog.TableRegistered{
@@ -129,13 +129,13 @@ func samples() map[string]catalog.Event {
 		"view.created/request": &catalog.ViewCreated{
 			ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, NowMS: 1717000000123,
 			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"view-version":{"version-id":7},"properties":{"k":"<&>"}}`),
-			Claims:  []string{claim},
+			Claims:  []string{claim}, Vacant: []string{claim},
 		},
 		"view.committed/replaced": &catalog.ViewCommitted{
 			ViewName: name, ViewUUID: id(6), Previous: "file:///srv/demo/orders/metadata/0.json", ViewFile: view, NowMS: 1717000000456,
 			Requirements: json.RawMessage(`[{"type":"assert-view-uuid","uuid":"018f3c1e-7b2a-7cde-8f01-000000000006"}]`),
 			Updates:      json.RawMessage(`[{"action":"set-current-view-version","view-version-id":-1}]`),
-			ClaimsAdded:  []string{"file//srv/demo/v2/"}, ClaimsRemoved: []string{claim},
+			ClaimsAdded:  []string{"file//srv/demo/v2/"}, ClaimsRemoved: []string{claim}, Vacant: []string{"file//srv/demo/v2/"},
 		},
 		"view.renamed/across": &catalog.ViewRenamed{ViewUUID: id(6), From: name, To: catalog.ViewName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "v\"2\"\n"}},
 		"view.registered/new": &catalog.ViewRegistered{ViewName: name, ViewUUID: id(6), Location: "file:///srv/demo/orders", ViewFile: view, Claims: []string{claim}},

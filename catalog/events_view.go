@@ -39,6 +39,7 @@ type ViewCreated struct {
 	NowMS   int64           // the clock of the document, milliseconds since 1970
 	Request json.RawMessage // CreateViewRequest of the spec
 	Claims  []string        // canonical location keys that the view owns from now on
+	Vacant  []string        // of these; see [TableCreated]
 }
 
 // EventType implements [Event].
@@ -52,6 +53,7 @@ func (e *ViewCreated) fields(c *coder) {
 	c.integer("now-ms", &e.NowMS, 0, math.MaxInt64)
 	c.raw("request", &e.Request, hasMembers("name", "schema", "view-version"))
 	c.claims("claims", &e.Claims)
+	c.vacant(&e.Vacant)
 }
 
 // ViewCommitted moves a view to its next metadata document: it was replaced, or
@@ -66,6 +68,7 @@ type ViewCommitted struct {
 	Updates       json.RawMessage // ViewUpdates of the spec, as sent
 	ClaimsAdded   []string
 	ClaimsRemoved []string
+	Vacant        []string // of those that were added; see [TableCreated]
 }
 
 // EventType implements [Event].
@@ -81,6 +84,7 @@ func (e *ViewCommitted) fields(c *coder) {
 	c.raw("updates", &e.Updates, isArrayOf("action"))
 	c.claims("claims-added", &e.ClaimsAdded)
 	c.claims("claims-removed", &e.ClaimsRemoved)
+	c.vacant(&e.Vacant)
 }
 
 // ViewRenamed moves a view to another name, perhaps in another namespace of its

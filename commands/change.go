@@ -62,6 +62,7 @@ type decided struct {
 	claims        []string // of the next state
 	added         []string
 	removed       []string
+	vacant        []string // of those that are added
 	store         storage.Store
 	pointer       string // of the next state
 	record        eventstore.Record
@@ -200,7 +201,11 @@ func (s *Service) settleClaims(ctx context.Context, d *decided, current *iceberg
 	if len(d.added) == 0 {
 		return nil
 	}
-	return s.mustBeFree(ctx, d.added, d.object)
+	if err := s.mustBeFree(ctx, d.added, d.object); err != nil {
+		return err
+	}
+	d.vacant, err = s.vacant(ctx, d.store, d.added)
+	return err
 }
 
 // write puts the next metadata file below the claims of the next state, and
@@ -272,7 +277,7 @@ func (d *decided) event(previous string) (catalog.Event, error) {
 		return &catalog.TableCreated{
 			TableName: catalog.TableName{NamespaceID: d.f.Namespace.ID, Namespace: d.f.Namespace.Levels, Name: d.table.Name},
 			TableUUID: uuid, Location: d.next.Location(), MetadataFile: file, NowMS: d.now,
-			Updates: updates, Claims: d.claims, Snapshots: snapshots,
+			Updates: updates, Claims: d.claims, Vacant: d.vacant, Snapshots: snapshots,
 		}, nil
 	}
 	requirements, err := joinRaw(d.requirements)
@@ -282,7 +287,7 @@ func (d *decided) event(previous string) (catalog.Event, error) {
 	return &catalog.TableCommitted{
 		TableName: nameOf(d.f), TableUUID: uuid, Previous: previous, MetadataFile: file, NowMS: d.now,
 		Requirements: requirements, Updates: updates,
-		ClaimsAdded: d.added, ClaimsRemoved: d.removed, Snapshots: snapshots,
+		ClaimsAdded: d.added, ClaimsRemoved: d.removed, Vacant: d.vacant, Snapshots: snapshots,
 	}, nil
 }
 

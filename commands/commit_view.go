@@ -117,8 +117,12 @@ func (s *Service) commitView(ctx context.Context, call Call, c *viewChange, f *p
 		}
 	}
 	added, removed := catalog.ClaimsDiff(had, v.claims)
+	var vacant []string
 	if len(added) > 0 {
 		if err := s.mustBeFree(ctx, added, v.id); err != nil {
+			return nil, err
+		}
+		if vacant, err = s.vacant(ctx, store, added); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +130,7 @@ func (s *Service) commitView(ctx context.Context, call Call, c *viewChange, f *p
 		return nil, err
 	}
 	event := &catalog.ViewCommitted{
-		ViewName: nameOf(f), Previous: base.Pointer, ViewFile: v.file(), NowMS: now, ClaimsAdded: added, ClaimsRemoved: removed,
+		ViewName: nameOf(f), Previous: base.Pointer, ViewFile: v.file(), NowMS: now, ClaimsAdded: added, ClaimsRemoved: removed, Vacant: vacant,
 	}
 	if event.ViewUUID, err = v.uuid(); err != nil {
 		return nil, err

@@ -76,16 +76,9 @@ func (s *Service) createTable(ctx context.Context, call Call, c *creation, t *tr
 	if err != nil {
 		return Table{}, err
 	}
-	claims, err := claimsOf(ctx, store, next)
+	claims, vacant, err := s.claimed(ctx, store, next, c.request.Staged || c.request.Location != "")
 	if err != nil {
 		return Table{}, err
-	}
-	if _, apart := metadataPath(next); c.request.Staged || apart || c.request.Location != "" {
-		// A place of the client's choice: nobody may own it before a client, or
-		// this server, writes there. A generated one holds a new uuid.
-		if err := s.mustBeFree(ctx, claims, ids.Nil); err != nil {
-			return Table{}, err
-		}
 	}
 	if c.request.Staged {
 		// DuckDB writes the first manifests of a CREATE TABLE … AS itself, and on
@@ -107,7 +100,7 @@ func (s *Service) createTable(ctx context.Context, call Call, c *creation, t *tr
 	record, err := s.record(call, id, &catalog.TableCreated{
 		TableName: catalog.TableName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: c.request.Name},
 		TableUUID: uuid, Location: next.Location(), MetadataFile: metadataFile(pointer, next), NowMS: now,
-		Request: raw, Claims: claims,
+		Request: raw, Claims: claims, Vacant: vacant,
 	}, f)
 	if err != nil {
 		return Table{}, err

@@ -8,7 +8,6 @@ import (
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/iceberg"
 	"github.com/icecore-catalog/icecore/internal/documents"
-	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/storage"
 )
@@ -71,22 +70,16 @@ func (s *Service) createView(ctx context.Context, call Call, c *viewCreation, t 
 	if err != nil {
 		return nil, err
 	}
-	if v.claims, err = claimsOf(ctx, store, v.meta); err != nil {
+	var vacant []string
+	if v.claims, vacant, err = s.claimed(ctx, store, v.meta, c.request.Location != ""); err != nil {
 		return nil, err
-	}
-	if _, apart := metadataPath(v.meta); apart || c.request.Location != "" {
-		// A place of the client's choice: nobody may own it before this server
-		// writes there. A generated one holds a new uuid.
-		if err := s.mustBeFree(ctx, v.claims, ids.Nil); err != nil {
-			return nil, err
-		}
 	}
 	if err := s.putView(ctx, t, store, v, ""); err != nil {
 		return nil, err
 	}
 	return s.openView(call, f, v, &catalog.ViewCreated{
 		ViewName: catalog.ViewName{NamespaceID: f.Namespace.ID, Namespace: f.Namespace.Levels, Name: c.request.Name},
-		ViewUUID: v.id, Location: v.meta.Location(), ViewFile: v.file(), NowMS: now, Request: raw, Claims: v.claims,
+		ViewUUID: v.id, Location: v.meta.Location(), ViewFile: v.file(), NowMS: now, Request: raw, Claims: v.claims, Vacant: vacant,
 	}, t)
 }
 

@@ -104,6 +104,46 @@ func scope(store storage.Store, claims []string) storage.Objects {
 	return storage.Scope(store, keys)
 }
 
+// vacant returns those of free claims below which nothing lies. It is asked once,
+// right before they are claimed, and kept in the event: what lies there later is
+// the object's own, and what lay there before, forgotten by an unregistration or
+// never known here, is somebody's and outlives a purge (law 5).
+func (s *Service) vacant(ctx context.Context, store storage.Store, claims []string) ([]string, error) {
+	objects := scope(store, claims)
+	var vacant []string
+	for _, claim := range claims {
+		folder, err := store.Folder(storage.Key(claim))
+		if err != nil {
+			return nil, fromStorage(ctx, err)
+		}
+		found, err := objects.List(ctx, folder.String(), "", 1)
+		if err != nil {
+			return nil, fromStorage(ctx, err)
+		}
+		if len(found) == 0 {
+			vacant = append(vacant, claim)
+		}
+	}
+	return vacant, nil
+}
+
+// claimed is what a new object claims, and what of it is vacant. A place of the
+// client's choice has to be free before a client, or this server, writes there; a
+// generated one holds a new uuid.
+func (s *Service) claimed(ctx context.Context, store storage.Store, m located, chosen bool) (claims, vacant []string, err error) {
+	if claims, err = claimsOf(ctx, store, m); err != nil {
+		return nil, nil, err
+	}
+	if _, apart := metadataPath(m); !apart && !chosen {
+		return claims, claims, nil
+	}
+	if err := s.mustBeFree(ctx, claims, ids.Nil); err != nil {
+		return nil, nil, err
+	}
+	vacant, err = s.vacant(ctx, store, claims)
+	return claims, vacant, err
+}
+
 // mustBeFree refuses claims that overlap with those of an object other than
 // except. It keeps the server from writing, and a client from being told to
 // write, where somebody else is at home; two who come at the same moment are

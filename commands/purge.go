@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
@@ -23,11 +24,12 @@ type Purging struct {
 	// it: a purge touches nothing else (law 5).
 	Store   storage.Store
 	Objects storage.Objects
-	// Folders are the locations of the claims.
-	Folders []string
-	// Announced is what the purge started with, or would. Everything in it is
-	// set by whether the object was created here; the rest, before the start, is
-	// for the job to find out.
+	// Folders are the locations of the claims, Cleared those among them below
+	// which all that lies is the object's own: they were empty when it claimed them.
+	Folders, Cleared []string
+	// Announced is what the purge started with, or would. Everything in it says
+	// that all claims are cleared; the rest, before the start, is for the job to
+	// find out.
 	Announced catalog.PurgeStarted
 
 	facts *projections.Facts
@@ -62,17 +64,11 @@ func (s *Service) ResolvePurge(ctx context.Context, in Purge) (*Purging, error) 
 			return nil, err
 		}
 		p.Folders = append(p.Folders, l.String())
+		if slices.Contains(p.Vacant, claim) {
+			p.Cleared = append(p.Cleared, l.String())
+		}
 	}
-	if p.Purging {
-		p.Announced, err = s.deps.Claims.PurgeStarted(ctx, in.Object)
-	} else {
-		var taken bool
-		taken, err = s.deps.Claims.TakenOver(ctx, in.Object)
-		p.Announced.Everything = !taken
-	}
-	if err != nil {
-		return nil, unavailable(err, "The catalog is not available")
-	}
+	p.Announced = catalog.PurgeStarted{Everything: len(p.Cleared) == len(p.Folders), KeepsData: p.KeepsData}
 	return p, nil
 }
 

@@ -133,7 +133,9 @@ func (s *Service) adopt(ctx context.Context, call Call, r *registration, t *try,
 		}
 		event.TableName = nameOf(f)
 		event.Overwrites, event.Previous = true, f.Table.Pointer
-		event.ClaimsAdded, event.ClaimsRemoved = catalog.ClaimsDiff(had, claims)
+		// What it keeps is claimed anew: the state that comes may have been at home
+		// there before, with more than it names.
+		event.ClaimsRemoved = had
 		stream = eventstore.Stream{
 			ID: id, Mode: eventstore.Advanced, Version: f.Table.Version, Exclusive: true,
 			Pointer: f.Table.Pointer, NextPointer: pointer,

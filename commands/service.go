@@ -35,10 +35,6 @@ type ClaimReader interface {
 	// Holders returns up to limit objects that claim a location at, below or
 	// above one of the keys.
 	Holders(ctx context.Context, keys []string, limit int) ([]projections.Holder, error)
-	// TakenOver reports whether an object's state ever came from elsewhere.
-	TakenOver(ctx context.Context, object ids.ID) (bool, error)
-	// PurgeStarted returns what was announced when an object's purge started.
-	PurgeStarted(ctx context.Context, object ids.ID) (catalog.PurgeStarted, error)
 }
 
 // DetailReader reads what management asks for and Resolve leaves out;

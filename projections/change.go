@@ -96,8 +96,8 @@ func (c *change) write() eventstore.Write {
 	switch {
 	case c.table == claimTable && c.action == insertRow:
 		covers := c.values[0].(textRange)
-		w.SQL = "SELECT rm.claim($1, $2, $3, $4, $5, $6)"
-		w.Args = []any{c.key[0], c.key[1], c.key[2], covers.lower, covers.upper, c.values[1]}
+		w.SQL = "SELECT rm.claim($1, $2, $3, $4, $5, $6, $7)"
+		w.Args = []any{c.key[0], c.key[1], c.key[2], covers.lower, covers.upper, c.values[1], c.values[2]}
 		w.Rows = -1 // it raises by itself
 	case c.action == insertRow:
 		w.SQL = insertSQL(c.table)

@@ -3,6 +3,7 @@ package projections
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/icecore-catalog/icecore/catalog"
@@ -35,9 +36,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 		height := string([]byte{byte(255 - len(e.Namespace))})
 		return []change{{table: namespaceTable, action: deleteRow, key: at.key(r.Stream), order: at.order(height + e.Namespace.Fold())}}, nil
 	case *catalog.TableCreated:
-		return append([]change{at.tabular(r, &e.TableName, e.TableUUID)}, at.claims(r, e.Claims, nil)...), nil
+		return append([]change{at.tabular(r, &e.TableName, e.TableUUID)}, at.claims(r, e.Claims, nil, e.Vacant)...), nil
 	case *catalog.TableCommitted:
-		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved), nil
+		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved, e.Vacant), nil
 	case *catalog.TableRenamed:
 		return at.renamed(r, &e.From, &e.To), nil
 	case *catalog.TableRegistered:
@@ -93,8 +94,9 @@ func (p place) tabular(r *eventstore.Record, name *catalog.TableName, tableUUID 
 	}
 }
 
-// claims releases and adds location claims of the record's object.
-func (p place) claims(r *eventstore.Record, added, removed []string) []change {
+// claims releases and adds location claims of the record's object. What is
+// released and added at once is claimed anew: it is vacant no longer.
+func (p place) claims(r *eventstore.Record, added, removed, vacant []string) []change {
 	list := make([]change, 0, len(added)+len(removed))
 	for _, key := range removed {
 		list = append(list, change{table: claimTable, action: deleteRow, key: append(p.key(r.Stream), key), order: key})
@@ -102,7 +104,7 @@ func (p place) claims(r *eventstore.Record, added, removed []string) []change {
 	for _, key := range added {
 		list = append(list, change{
 			table: claimTable, key: append(p.key(r.Stream), key), order: key,
-			values: []any{claimRange(key), r.Version},
+			values: []any{claimRange(key), r.Version, slices.Contains(vacant, key)},
 		})
 	}
 	return list
@@ -144,7 +146,7 @@ func deriveRegistered(r *eventstore.Record, at place, e *catalog.TableRegistered
 			set: []string{"table_uuid", "stream_version"}, values: []any{uuid(e.TableUUID), r.Version},
 		}
 	}
-	return append([]change{row}, at.claims(r, e.ClaimsAdded, e.ClaimsRemoved)...)
+	return append([]change{row}, at.claims(r, e.ClaimsAdded, e.ClaimsRemoved, nil)...)
 }
 
 // deriveDropped removes the name. What still holds locations is remembered; the
@@ -154,7 +156,7 @@ func deriveDropped(r *eventstore.Record, at place, e *catalog.TableDropped) []ch
 	if e.Pending() {
 		list = append(list, at.pending(r, &e.TableName, e.TableUUID, e.MetadataLocation, e.PurgeRequested, e.ExpiresAtMS))
 	}
-	return append(list, at.claims(r, nil, e.ClaimsReleased)...)
+	return append(list, at.claims(r, nil, e.ClaimsReleased, nil)...)
 }
 
 // pending is the row of a dropped table or view that may come back, or whose
@@ -168,7 +170,7 @@ func (p place) pending(r *eventstore.Record, name *catalog.TableName, tableUUID 
 		table: droppedTable, key: p.key(r.Stream), order: p.order(string(r.Stream[:])),
 		values: []any{
 			r.StreamType, uuid(name.NamespaceID), []string(name.Namespace), name.Name, uuid(tableUUID), pointer,
-			purge, r.Time.UTC(), expires, uuid(r.ID), r.Version, false,
+			purge, r.Time.UTC(), expires, uuid(r.ID), r.Version, false, false,
 		},
 	}
 }

@@ -9,11 +9,10 @@ import (
 // event of another kind has no changes here.
 func deriveEnd(r *eventstore.Record, at place, event catalog.Event) (changes []change, ok bool) {
 	switch e := event.(type) {
-	case *catalog.TablePurgeStarted, *catalog.ViewPurgeStarted:
-		return []change{{
-			table: droppedTable, action: updateRow, key: at.key(r.Stream), order: at.order(string(r.Stream[:])),
-			set: []string{"purging", "stream_version"}, values: []any{true, r.Version},
-		}}, true
+	case *catalog.TablePurgeStarted:
+		return at.purging(r, e.KeepsData), true
+	case *catalog.ViewPurgeStarted:
+		return at.purging(r, e.KeepsData), true
 	case *catalog.TablePurged:
 		return at.ended(r, e.ClaimsReleased), true
 	case *catalog.ViewPurged:
@@ -26,8 +25,16 @@ func deriveEnd(r *eventstore.Record, at place, event catalog.Event) (changes []c
 	return nil, false
 }
 
+// purging notes what the metadata said when it was there: it goes before the end.
+func (p place) purging(r *eventstore.Record, keepsData bool) []change {
+	return []change{{
+		table: droppedTable, action: updateRow, key: p.key(r.Stream), order: p.order(string(r.Stream[:])),
+		set: []string{"purging", "keeps_data", "stream_version"}, values: []any{true, keepsData, r.Version},
+	}}
+}
+
 // ended forgets a dropped object and frees its locations.
 func (p place) ended(r *eventstore.Record, released []string) []change {
 	gone := change{table: droppedTable, action: deleteRow, key: p.key(r.Stream), order: p.order(string(r.Stream[:]))}
-	return append([]change{gone}, p.claims(r, nil, released)...)
+	return append([]change{gone}, p.claims(r, nil, released, nil)...)
 }

@@ -11,19 +11,19 @@ import (
 func deriveView(r *eventstore.Record, at place, event catalog.Event) (changes []change, ok bool) {
 	switch e := event.(type) {
 	case *catalog.ViewCreated:
-		return append([]change{at.tabular(r, &e.ViewName, e.ViewUUID)}, at.claims(r, e.Claims, nil)...), true
+		return append([]change{at.tabular(r, &e.ViewName, e.ViewUUID)}, at.claims(r, e.Claims, nil, e.Vacant)...), true
 	case *catalog.ViewCommitted:
-		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved), true
+		return at.claims(r, e.ClaimsAdded, e.ClaimsRemoved, e.Vacant), true
 	case *catalog.ViewRenamed:
 		return at.renamed(r, &e.From, &e.To), true
 	case *catalog.ViewRegistered:
-		return append([]change{at.tabular(r, &e.ViewName, e.ViewUUID)}, at.claims(r, e.Claims, nil)...), true
+		return append([]change{at.tabular(r, &e.ViewName, e.ViewUUID)}, at.claims(r, e.Claims, nil, nil)...), true
 	case *catalog.ViewDropped:
 		list := []change{at.nameGone(r, &e.ViewName)}
 		if e.Pending() {
 			list = append(list, at.pending(r, &e.ViewName, e.ViewUUID, e.MetadataLocation, e.PurgeRequested, e.ExpiresAtMS))
 		}
-		return append(list, at.claims(r, nil, e.ClaimsReleased)...), true
+		return append(list, at.claims(r, nil, e.ClaimsReleased, nil)...), true
 	}
 	return nil, false
 }

@@ -19,19 +19,17 @@ var droppedSQL string
 //go:embed sql/holders.sql
 var holdersSQL string
 
-//go:embed sql/taken_over.sql
-var takenOverSQL string
-
-//go:embed sql/purge_started.sql
-var purgeStartedSQL string
-
 // Dropped is a dropped table or view that still holds its locations.
 type Dropped struct {
 	Member
 	PurgeRequested bool
 	Expires        bool   // it can come back until a time that is not over
 	Purging        bool   // the first of its files may be gone
+	KeepsData      bool   // the purge that has started keeps the data files
 	DropEvent      ids.ID // the drop that it is about
+	// Vacant are those of the claims below which nothing lay when the object
+	// claimed them: what is there is its own.
+	Vacant []string
 }
 
 // Dropped returns a dropped object that still holds its locations; false when
@@ -45,7 +43,7 @@ func (c Claims) Dropped(ctx context.Context, warehouse, object ids.ID) (Dropped,
 		var d Dropped
 		var pointer pgtype.Text
 		err := row.Scan((*string)(&d.Kind), (*[16]byte)(&d.ID), (*[16]byte)(&d.Namespace), &d.Levels, &d.Name, (*[16]byte)(&d.UUID),
-			&d.Pointer, &d.PurgeRequested, &d.Expires, &d.Purging, (*[16]byte)(&d.DropEvent), &d.Version, &pointer, &d.Claims)
+			&d.Pointer, &d.PurgeRequested, &d.Expires, &d.Purging, &d.KeepsData, (*[16]byte)(&d.DropEvent), &d.Version, &pointer, &d.Claims, &d.Vacant)
 		d.Pointer = pointer.String // the guard's, which the next commit has to name
 		return d, err
 	})
@@ -82,51 +80,4 @@ func (c Claims) Holders(ctx context.Context, keys []string, limit int) ([]Holder
 		return nil, fmt.Errorf("look for who claims a location: %w", err)
 	}
 	return list, nil
-}
-
-// TakenOver reports whether an object's state ever came from elsewhere, by
-// registration: then files below its claims may be somebody's.
-func (c Claims) TakenOver(ctx context.Context, object ids.ID) (bool, error) {
-	rows, err := c.db.Query(ctx, takenOverSQL, [16]byte(object))
-	if err != nil {
-		return false, fmt.Errorf("ask where an object came from: %w", err)
-	}
-	taken, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
-	if err != nil {
-		return false, fmt.Errorf("ask where an object came from: %w", err)
-	}
-	return taken, nil
-}
-
-// PurgeStarted returns what was announced when the purge of an object started:
-// its metadata may be gone by now. A payload that was erased announces nothing,
-// and that the data stays.
-func (c Claims) PurgeStarted(ctx context.Context, object ids.ID) (catalog.PurgeStarted, error) {
-	rows, err := c.db.Query(ctx, purgeStartedSQL, [16]byte(object))
-	if err != nil {
-		return catalog.PurgeStarted{}, fmt.Errorf("read the start of a purge: %w", err)
-	}
-	announced := catalog.PurgeStarted{KeepsData: true}
-	var typ, schema string
-	var data []byte
-	_, err = pgx.ForEachRow(rows, []any{&typ, &schema, &data}, func() error {
-		if data == nil {
-			return nil
-		}
-		event, err := catalog.Decode(typ, schema, data)
-		if err != nil {
-			return err
-		}
-		switch e := event.(type) {
-		case *catalog.TablePurgeStarted:
-			announced = e.PurgeStarted
-		case *catalog.ViewPurgeStarted:
-			announced = e.PurgeStarted
-		}
-		return nil
-	})
-	if err != nil {
-		return catalog.PurgeStarted{}, fmt.Errorf("read the start of a purge: %w", err)
-	}
-	return announced, nil
 }

@@ -127,7 +127,7 @@ var (
 		schema: "rm", name: "location_claim", why: "which object owns which location", keys: 4, rank: 0, inline: true,
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"object_id", "uuid"}, {"location", "text"},
-			{"covers", "rm.location_range"}, {"stream_version", "bigint"},
+			{"covers", "rm.location_range"}, {"stream_version", "bigint"}, {"vacant", "boolean"},
 		},
 	}
 	droppedTable = &table{
@@ -136,7 +136,7 @@ var (
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"object_id", "uuid"}, {"kind", "text"}, {"namespace_id", "uuid"},
 			{"namespace", "text[]"}, {"name", "text"}, {"table_uuid", "uuid"}, {"metadata_location", "text"}, {"purge_requested", "boolean"},
 			{"dropped_at", "timestamptz"}, {"expires_at", "timestamptz"}, {"drop_event", "uuid"}, {"stream_version", "bigint"},
-			{"purging", "boolean"},
+			{"purging", "boolean"}, {"keeps_data", "boolean"},
 		},
 	}
 	streamTable = &table{

@@ -25,6 +25,7 @@ type purgeRun struct {
 	lease     *lease
 
 	reaches reached // nothing, if the metadata file is gone
+	blind   bool    // the metadata file was never read: nothing is deleted
 	last    string  // the metadata file in canonical spelling: it goes last
 
 	seed       maphash.Seed
@@ -51,8 +52,10 @@ type statisticsFile struct {
 	Path string `json:"statistics-path"`
 }
 
-// open reads the metadata document. That it is gone means that an earlier run
-// came so far, or that there is nothing to be reached.
+// open reads the metadata document. That it is gone means, once the purge has
+// started, that an earlier run came so far. Before, and where the document cannot
+// be read, nobody knows what it reaches and whether gc.enabled=false says that
+// others read the data: all is kept, and that is told.
 func (r *purgeRun) open(ctx context.Context) error {
 	r.seed, r.seen = maphash.MakeSeed(), map[uint64]struct{}{}
 	l, err := r.Store.Locate(r.Pointer)
@@ -67,24 +70,29 @@ func (r *purgeRun) open(ctx context.Context) error {
 	var broken *iceberg.Error
 	switch {
 	case err == nil:
-	case errors.Is(err, storage.ErrNotFound):
+	case errors.Is(err, storage.ErrNotFound) && r.Dropped.Purging:
 		return nil
-	case errors.As(err, &broken), errors.Is(err, storage.ErrTooLarge):
-		r.note(r.Pointer)
+	case errors.Is(err, storage.ErrNotFound), errors.As(err, &broken), errors.Is(err, storage.ErrTooLarge):
+		r.shut()
 		return nil
 	default:
 		return err
 	}
 	if err := json.Unmarshal(m.Bytes(), &r.reaches); err != nil {
-		r.note(r.Pointer)
-		r.reaches = reached{}
-		return nil //nolint:nilerr // it is reported, and what can be found goes
+		r.shut()
+		return nil //nolint:nilerr // it is reported
 	}
 	if value, set := r.reaches.Properties["gc.enabled"]; set && !strings.EqualFold(value, "true") {
 		// As Iceberg reads it: all but true is false. Somebody else may read the data.
 		r.Announced.KeepsData = true
 	}
 	return nil
+}
+
+// shut gives up on the metadata document.
+func (r *purgeRun) shut() {
+	r.note(r.Pointer)
+	r.reaches, r.blind, r.Announced.KeepsData = reached{}, true, true
 }
 
 // note remembers a metadata file that could not be read.
@@ -192,7 +200,7 @@ var errScanned = errors.New("enough was seen")
 // scan looks at what the metadata reaches, and deletes nothing. It ends after a
 // while: what it has not seen by then counts as more.
 func (r *purgeRun) scan(ctx context.Context, limit time.Duration) (catalog.PurgeStarted, error) {
-	report := catalog.PurgeStarted{Everything: r.Announced.Everything, KeepsData: r.Announced.KeepsData, Outside: []string{}}
+	report := catalog.PurgeStarted{Everything: r.Announced.Everything, KeepsData: r.Announced.KeepsData, Outside: []string{}, OutsideMore: r.blind}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	bytes := 0
@@ -248,9 +256,13 @@ func (r *purgeRun) own(ctx context.Context, location string) bool {
 	return !elsewhere(err)
 }
 
-// delete removes what the metadata reaches below the claims, then, of what was
-// created here, the rest, and the metadata file at the very end.
+// delete removes what the metadata reaches below the claims, then the rest below
+// those that were empty when they were claimed, and the metadata file at the very
+// end.
 func (r *purgeRun) delete(ctx context.Context) error {
+	if r.blind {
+		return nil
+	}
 	for i := range r.reaches.Snapshots {
 		s := &r.reaches.Snapshots[i]
 		err := r.manifests(ctx, s.ManifestList, s.Manifests, func(path string) error {
@@ -274,7 +286,7 @@ func (r *purgeRun) delete(ctx context.Context) error {
 	if err := r.others(func(location string) error { return r.remove(ctx, location) }); err != nil {
 		return err
 	}
-	if r.Announced.Everything && !r.Announced.KeepsData {
+	if !r.Announced.KeepsData {
 		if err := r.rest(ctx); err != nil {
 			return err
 		}
@@ -293,13 +305,13 @@ func (r *purgeRun) delete(ctx context.Context) error {
 	return nil
 }
 
-// rest removes all that lies below the claims, the metadata file apart. The lease
+// rest removes all that lies below the claims that are cleared, the metadata file apart. The lease
 // is renewed between the look and the deletions: what was seen then lay there
 // while the place was the object's, so that even a run whose clocks stood still
 // deletes nothing by a name that only the place's next owner gave.
 func (r *purgeRun) rest(ctx context.Context) error {
 	const page = 1000
-	for _, folder := range r.Folders {
+	for _, folder := range r.Cleared {
 		after := ""
 		for {
 			found, err := r.Objects.List(ctx, folder, after, page)

@@ -18,6 +18,7 @@ import (
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/documents"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
 )
 
@@ -281,11 +282,20 @@ func TestPurgeGoesOnBehindWhatItCannotRead(t *testing.T) {
 	}
 }
 
+// What cannot be read may have said gc.enabled=false: all is kept, and told.
 func TestPurgeOfATableWhoseMetadataIsGone(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(string) error{
 		"gone":    os.Remove,
 		"damaged": func(file string) error { return os.WriteFile(file, []byte(`{"format-version":`), 0o644) },
+		"of another shape": func(file string) error {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(file, []byte(strings.Replace(string(data), `"metadata-log":[`, `"metadata-log":[7,`, 1)), 0o644)
+		},
+		"too large": func(file string) error { return os.Truncate(file, documents.MaxFile+1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,9 +305,22 @@ func TestPurgeOfATableWhoseMetadataIsGone(t *testing.T) {
 			if err := spoil(strings.TrimPrefix(tb.Pointer, "file://")); err != nil {
 				t.Fatal(err)
 			}
+			before := w.below(tb)
 			w.dropPurge(tb)
 			w.purgeAll()
-			w.requireGone(tb) // it was created here
+			if files := w.below(tb); !slices.Equal(files, before) {
+				t.Errorf("left %v of %v", files, before)
+			}
+			started, purged := w.event(catalog.TypeTablePurgeStarted), w.event(catalog.TypeTablePurged)
+			if started["keeps-data"] != true || started["outside-more"] != true {
+				t.Errorf("started %v", started)
+			}
+			if got := purged["unreadable"].([]any); len(got) != 1 || got[0] != tb.Pointer || purged["deleted"].(float64) != 0 {
+				t.Errorf("purged %v", purged)
+			}
+			if closed, dropped, claims := w.state(tb.ID); !closed || dropped != 0 || claims != 0 {
+				t.Errorf("closed %v, %d dropped, %d claims", closed, dropped, claims)
+			}
 		})
 	}
 }
