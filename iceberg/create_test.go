@@ -52,7 +52,7 @@ func createRequest(t *testing.T, body string) CreateRequest {
 	return req
 }
 
-// TestCreateNullsAreAbsent (case C03): iceberg-rust sends optional members as
+// TestCreateNullsAreAbsent: iceberg-rust sends optional members as
 // null, some clients in snake case.
 func TestCreateNullsAreAbsent(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func zip(t *testing.T, data []byte) []byte {
 	return buf.Bytes()
 }
 
-// TestDecodeFile (case C14): compression is told by the bytes.
+// TestDecodeFile: compression is told by the bytes.
 func TestDecodeFile(t *testing.T) {
 	t.Parallel()
 	doc := newTable(t, 2).Bytes()
@@ -202,7 +202,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// TestRefsOnly (case C01): only referenced snapshots, all else untouched, also
+// TestRefsOnly: only referenced snapshots, all else untouched, also
 // statistics of a snapshot that no ref reaches.
 func TestRefsOnly(t *testing.T) {
 	t.Parallel()

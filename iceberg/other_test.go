@@ -82,7 +82,7 @@ func TestEncryptionKeys(t *testing.T) {
 	refuse(t, newTable(t, 2), `[{"action":"add-encryption-key","encryption-key":{"key-id":"k"}}]`, BadRequest, "Cannot parse missing string: encrypted-key-metadata")
 }
 
-// TestEncryptionKeyIsFixed (case C15).
+// TestEncryptionKeyIsFixed.
 func TestEncryptionKeyIsFixed(t *testing.T) {
 	t.Parallel()
 	m := apply(t, newTable(t, 3), `[{"action":"set-properties","updates":{"encryption.key-id":"x"}},{"action":"set-properties","updates":{"encryption.key-id":"k1"}}]`)

@@ -159,7 +159,7 @@ func TestSnapshotIDsKeepAllBits(t *testing.T) {
 	checkError(t, CheckRequirements(m, reqs), CommitFailed, "expected id 9223372036854775806 != 9223372036854775807")
 }
 
-// TestRequirementsLookAtTheBase (case C08): a commit that raises the last
+// TestRequirementsLookAtTheBase: a commit that raises the last
 // field id still asserts the one before it.
 func TestRequirementsLookAtTheBase(t *testing.T) {
 	t.Parallel()

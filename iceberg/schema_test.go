@@ -161,7 +161,7 @@ func TestV3TypesAndDefaults(t *testing.T) {
 		"Cannot create required field with unknown type: a")
 }
 
-// TestNamesThatDifferInCase (case C25) are legal.
+// TestNamesThatDifferInCase are legal.
 func TestNamesThatDifferInCase(t *testing.T) {
 	t.Parallel()
 	apply(t, newTable(t, 2), "["+addSchemaJSON(schemaWith(column(1, "data", `"int"`), column(2, "DATA", `"int"`)))+"]")

@@ -292,7 +292,7 @@ func TestSnapshotLogTimes(t *testing.T) {
 	}
 }
 
-// TestWriterClockAhead (case C18): a writer's clock was ten minutes ahead; a
+// TestWriterClockAhead: a writer's clock was ten minutes ahead; a
 // commit by a correct clock works, and Java can read the result.
 func TestWriterClockAhead(t *testing.T) {
 	t.Parallel()

@@ -183,7 +183,7 @@ func TestRemoveSpecs(t *testing.T) {
 	}
 }
 
-// TestEmptyRemovals (case C11): expiry sends empty lists.
+// TestEmptyRemovals: expiry sends empty lists.
 func TestEmptyRemovals(t *testing.T) {
 	t.Parallel()
 	m := appended(t, newTable(t, 2), 2)

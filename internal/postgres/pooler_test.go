@@ -50,7 +50,7 @@ func TestDetectPooler(t *testing.T) {
 }
 
 // With prepared statements kept in sessions, clients that share sessions meet
-// statements that are not there, or are already (case C53). With the mode of
+// statements that are not there, or are already. With the mode of
 // Endpoint.Apply they do not.
 func TestApplyWorksInTransactionMode(t *testing.T) {
 	t.Parallel()
