@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
@@ -18,19 +19,23 @@ import (
 // of it or nothing. A larger one goes in several, tables and views first, then
 // namespaces from the deepest up, the named one last: whoever looks in between
 // finds a smaller tree and never an orphan. When such a drop ends early, what is
-// left is a tree as before, and the same request carries on. Protection is asked
-// for the whole tree before the first commit and in each one.
+// left is a tree as before, and the same request carries on: it is told so, as a
+// [catalog.CommitStateUnknown], for a clean refusal would say that nothing happened
+// (law 3). Protection is asked for the whole tree before the first commit, and in
+// each one for what that drops.
 func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace) error {
 	line := lineOf(in.Warehouse, in.Namespace, "")
 	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
-		for {
-			d := &namespaceDrop{in: in}
+		d := &namespaceDrop{in: in}
+		for gone := 0; ; {
 			receipt, err := s.attempt(ctx, []string{line}, func(ctx context.Context, t *try) error {
 				return s.dropNamespace(ctx, call, d, t)
 			})
 			if err != nil || d.last {
-				return struct{}{}, len(receipt.Records) > 0, err
+				return struct{}{}, len(receipt.Records) > 0, endedEarly(gone, err)
 			}
+			gone += len(receipt.Records)
+			d.begun = true
 		}
 	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
 		_, err := s.namespace(ctx, call, in.Warehouse, in.Namespace, authz.NamespaceDelete, stored.Object)
@@ -39,10 +44,27 @@ func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace
 	return err
 }
 
-// namespaceDrop is one commit of a DropNamespace over its tries.
+// endedEarly is what a drop answers that could not carry on after so many objects
+// were gone. A refusal that says what stands in the way is given as it is.
+func endedEarly(gone int, err error) error {
+	if err == nil || gone == 0 {
+		return err
+	}
+	if kind := catalog.KindOf(err); !mayPass(err) && kind != catalog.CommitFailed {
+		return err
+	}
+	return &catalog.Error{
+		Kind:    catalog.CommitStateUnknown,
+		Message: fmt.Sprintf("The drop ended early: %d objects of the tree are gone, the others are as they were; the same request carries on", gone),
+		Cause:   err,
+	}
+}
+
+// namespaceDrop is a DropNamespace over its commits and their tries.
 type namespaceDrop struct {
-	in   DropNamespace
-	last bool // the namespace itself is among what it drops
+	in    DropNamespace
+	begun bool // a part of the tree is gone: protection was asked for the whole of it
+	last  bool // the namespace itself is among what this commit drops
 }
 
 func (s *Service) dropNamespace(ctx context.Context, call Call, d *namespaceDrop, t *try) error {
@@ -106,7 +128,7 @@ func (s *Service) tree(ctx context.Context, d *namespaceDrop, f *projections.Fac
 		return members, nil
 	}
 	namespaces, tabulars := false, false
-	if members[len(members)-1].ID == f.Namespace.ID {
+	if d.begun || members[len(members)-1].ID == f.Namespace.ID {
 		for i := range members {
 			if m := &members[i]; m.Protected && m.Kind != catalog.EntityNamespace {
 				tabulars = true

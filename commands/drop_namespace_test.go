@@ -3,16 +3,20 @@ package commands_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/ids"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
 	"github.com/icecore-catalog/icecore/queries"
 )
@@ -203,6 +207,81 @@ func TestTreesLargerThanACommitGoInPages(t *testing.T) {
 	}
 	if got := k.Events()[before:]; len(got) != n+2 || got[len(got)-1] != catalog.TypeNamespaceDropped {
 		t.Errorf("%d events, the last %s", len(got), got[len(got)-1])
+	}
+	if got := namespaces(t, k); len(got) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}
+
+// breakingLog is a log that is away from some commit of a drop on.
+type breakingLog struct {
+	eventstore.Log
+	away  *atomic.Bool
+	drops *atomic.Int32
+}
+
+func (l breakingLog) Append(ctx context.Context, c *eventstore.Commit) (eventstore.Receipt, error) {
+	if c.Records[0].Type == catalog.TypeNamespaceDropped && l.drops.Add(1) > 1 && l.away.Load() {
+		return eventstore.Receipt{}, &eventstore.BusyError{Cause: errors.New("away")}
+	}
+	return l.Log.Append(ctx, c)
+}
+
+// treeCounter counts the looks at a whole tree.
+type treeCounter struct {
+	commands.ClaimReader
+	looks *atomic.Int32
+}
+
+func (c treeCounter) TreeProtected(ctx context.Context, warehouse, namespace ids.ID) (namespaces, tabulars bool, err error) {
+	c.looks.Add(1)
+	return c.ClaimReader.TreeProtected(ctx, warehouse, namespace)
+}
+
+// A drop in several commits that ends between them says so, for a clean refusal
+// would mean that nothing happened; the same request, with the same key, carries
+// on. The whole tree is asked for protection once in a request.
+func TestADropThatEndsEarlySaysHowFarItCame(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	var drops, looks atomic.Int32
+	k := kit.New(t, kit.Setup{Wrap: func(p *kit.Parts) {
+		p.Commands.Log = breakingLog{p.Commands.Log, &away, &drops}
+		p.Commands.Claims = treeCounter{p.Commands.Claims, &looks}
+		p.Commands.Sleep = func(context.Context, time.Duration) error { return nil }
+	}})
+	k.Namespace("a")
+	const n = 3*eventstore.MaxRecords + 5
+	var wg sync.WaitGroup
+	for w := range 16 {
+		wg.Go(func() {
+			for i := w; i < n; i += 16 {
+				k.Namespace("a", fmt.Sprintf("n%04d", i))
+			}
+		})
+	}
+	wg.Wait()
+	in := commands.DropNamespace{Warehouse: k.Warehouse, Namespace: []string{"a"}, Recursive: true}
+	key := k.IDs.New()
+	away.Store(true)
+	wantError(t, k.Commands.DropNamespace(t.Context(), k.Keyed(key, 1), in), catalog.CommitStateUnknown,
+		"The drop ended early: 1000 objects of the tree are gone, the others are as they were; the same request carries on")
+	if n := looks.Load(); n != 1 {
+		t.Errorf("%d looks at the whole tree in two commits", n)
+	}
+	if got := namespaces(t, k); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("left: %v", got)
+	}
+	// Before the first commit nothing happened, and that is what is said.
+	drops.Store(1)
+	wantError(t, k.Commands.DropNamespace(t.Context(), k.Keyed(key, 1), in), catalog.Unavailable, "")
+	away.Store(false)
+	looks.Store(0)
+	if err := k.Commands.DropNamespace(t.Context(), k.Keyed(key, 1), in); err != nil {
+		t.Fatal(err)
+	}
+	if n := looks.Load(); n != 1 {
+		t.Errorf("%d looks at the whole tree in three commits", n)
 	}
 	if got := namespaces(t, k); len(got) != 0 {
 		t.Errorf("left: %v", got)
