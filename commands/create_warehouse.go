@@ -48,7 +48,7 @@ func (in *CreateWarehouse) check() error {
 	if err := checkWarehouseName(in.Name); err != nil {
 		return err
 	}
-	if err := checkExpiration(in.ExpirationSeconds); err != nil {
+	if err := refuseSoft(in.ExpirationSeconds); err != nil {
 		return err
 	}
 	if in.AllowedFormats == nil {
@@ -103,26 +103,19 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 		return Warehouse{}, err
 	}
 	id := s.deps.IDs.New()
-	events := []catalog.Event{&catalog.WarehouseCreated{
+	record, err := s.record(call, id, &catalog.WarehouseCreated{
 		Project: f.Project.ID, Name: in.Name, StorageProfile: wire,
 		DefaultFormat: in.DefaultFormat, AllowedFormats: in.AllowedFormats,
-	}}
-	if in.ExpirationSeconds != nil {
-		events = append(events, &catalog.WarehouseDeleteProfileUpdated{Name: in.Name, ExpirationSeconds: in.ExpirationSeconds})
-	}
-	records := make([]eventstore.Record, len(events))
-	for i, event := range events {
-		records[i], err = s.record(call, id, event, &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}})
-		if err != nil {
-			return Warehouse{}, err
-		}
+	}, &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}})
+	if err != nil {
+		return Warehouse{}, err
 	}
 	t.commit = s.newCommit(f, s.claim(call, 201, id, "", nil))
 	t.commit.Streams = []eventstore.Stream{
 		{ID: f.Project.ID, Mode: eventstore.Held},
 		{ID: id, Type: string(catalog.EntityWarehouse), Mode: eventstore.Created},
 	}
-	t.commit.Records = records
+	t.commit.Records = []eventstore.Record{record}
 	t.refuse = func(e *eventstore.ConstraintError) error {
 		if e.Constraint == projections.WarehouseNameKey {
 			return taken
@@ -131,7 +124,7 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 	}
 	return Warehouse{
 		ID: id, Project: project.Ident, Name: in.Name, Active: true, StorageProfile: wire, DefaultFormat: in.DefaultFormat,
-		AllowedFormats: in.AllowedFormats, ExpirationSeconds: in.ExpirationSeconds, UpdatedAt: records[len(records)-1].Time,
+		AllowedFormats: in.AllowedFormats, UpdatedAt: record.Time,
 	}, nil
 }
 

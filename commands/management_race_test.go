@@ -127,24 +127,23 @@ func TestWarehouseChangesRace(t *testing.T) {
 	}
 	wantError(t, errA, catalog.WarehouseExists, "")
 	for range 5 {
-		seconds := int64(60)
 		errA, errB := both(
 			func() error {
 				_, err := a.Commands.SetWarehouseProtection(t.Context(), a.Call(), commands.SetWarehouseProtection{Warehouse: other, Protected: true})
 				return err
 			},
 			func() error {
-				_, err := b.Commands.UpdateWarehouseDeleteProfile(t.Context(), b.Call(), commands.UpdateWarehouseDeleteProfile{Warehouse: other, ExpirationSeconds: &seconds})
+				_, err := b.Commands.UpdateWarehouseFormatVersions(t.Context(), b.Call(), commands.UpdateWarehouseFormatVersions{Warehouse: other, AllowedFormats: []int{2}})
 				return err
 			})
 		got, err := a.Queries.GetWarehouse(t.Context(), authz.Anonymous, other)
-		if errA != nil || errB != nil || err != nil || !got.Protected || got.ExpirationSeconds == nil {
+		if errA != nil || errB != nil || err != nil || !got.Protected || len(got.AllowedFormats) != 1 {
 			t.Fatalf("%v, %v, %v: %+v", errA, errB, err, got)
 		}
 		if _, err := a.Commands.SetWarehouseProtection(t.Context(), a.Call(), commands.SetWarehouseProtection{Warehouse: other}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Commands.UpdateWarehouseDeleteProfile(t.Context(), b.Call(), commands.UpdateWarehouseDeleteProfile{Warehouse: other}); err != nil {
+		if _, err := b.Commands.UpdateWarehouseFormatVersions(t.Context(), b.Call(), commands.UpdateWarehouseFormatVersions{Warehouse: other, AllowedFormats: []int{1, 2, 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}

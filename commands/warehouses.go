@@ -93,12 +93,16 @@ func checkWarehouseName(name string) error {
 	return catalog.ValidateName("warehouse", name)
 }
 
-// checkExpiration refuses a time that no event can hold.
-func checkExpiration(seconds *int64) error {
-	if seconds != nil && (*seconds < 0 || *seconds > catalog.MaxExpirationSeconds) {
+// refuseSoft refuses a profile under which a dropped object could come back:
+// until there is such a thing, a drop is for good, and must not look otherwise.
+func refuseSoft(seconds *int64) error {
+	switch {
+	case seconds == nil:
+		return nil
+	case *seconds < 0 || *seconds > catalog.MaxExpirationSeconds:
 		return badRequest("expiration-seconds must be between 0 and %d", int64(catalog.MaxExpirationSeconds))
 	}
-	return nil
+	return &catalog.Error{Kind: catalog.Unsupported, Message: "delete-profile: soft is not supported yet, a drop is for good; only hard can be set"}
 }
 
 // checkFormats puts allowed format versions in order and settles the default:
@@ -202,15 +206,11 @@ func (s *Service) CheckWarehouseStorage(ctx context.Context, call Call, in Check
 // UpdateWarehouseDeleteProfile says what a drop means from now on.
 func (s *Service) UpdateWarehouseDeleteProfile(ctx context.Context, call Call, in UpdateWarehouseDeleteProfile) (Warehouse, error) {
 	return s.changeWarehouse(ctx, call, in.Warehouse, authz.WarehouseModifySoftDeletion, func(c *warehouseChange) (catalog.Event, error) {
-		if err := checkExpiration(in.ExpirationSeconds); err != nil {
+		if err := refuseSoft(in.ExpirationSeconds); err != nil || c.ExpirationSeconds == nil {
 			return nil, err
 		}
-		if was := c.ExpirationSeconds; was == nil && in.ExpirationSeconds == nil ||
-			was != nil && in.ExpirationSeconds != nil && *was == *in.ExpirationSeconds {
-			return nil, nil
-		}
-		c.ExpirationSeconds = in.ExpirationSeconds
-		return &catalog.WarehouseDeleteProfileUpdated{Name: c.Name, ExpirationSeconds: in.ExpirationSeconds}, nil
+		c.ExpirationSeconds = nil
+		return &catalog.WarehouseDeleteProfileUpdated{Name: c.Name}, nil
 	})
 }
 

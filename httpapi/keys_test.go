@@ -26,6 +26,7 @@ var unkeyed = map[string]string{
 	"POST /management/v1/warehouse/{warehouse_id}/search-tabular":                  "reads",
 	"POST /management/v1/warehouse/{warehouse_id}/storage":                         "of a file profile nothing may change",
 	"POST /management/v1/warehouse/{warehouse_id}/storage-credential":              "files need none",
+	"POST /management/v1/warehouse/{warehouse_id}/delete-profile":                  "only hard can be set, which all warehouses have",
 }
 
 // keyed is one mutation that would succeed, in surroundings of its own.

@@ -113,8 +113,7 @@ served, and where it means something else.
 - **Storage profile.** ` + "`{\"type\":\"file\",\"root\":\"file:///…\"}`" + ` is ours: a folder below one of the configured roots. It needs no credential, so one
   that is given is refused (406), and so is ` + "`managed-by`" + ` other than ` + "`self-managed`" + `. Updating the storage takes the same root only: another one
   is refused (400), for the files would be lost; the profile is tried out by writing, reading and deleting.
-- **Delete profile.** ` + "`hard`" + ` and ` + "`soft`" + ` with ` + "`expiration-seconds`" + ` are kept as events and shown. Today a drop is for good under either: soft deletion is
-  not built yet. When it comes, the profile of that time counts for the drops after it.
+- **Delete profile.** Soft deletion is not built yet, and a drop is for good; so ` + "`soft`" + ` is refused (406), and a warehouse shows ` + "`hard`" + `.
 - **Dry runs** make every check and answer 200 whatever they find. Warehouses may share a location, so ` + "`location-exclusive`" + ` is skipped: tables and views
   claim their locations one by one, over all warehouses.
 - **Deactivated warehouses** are hidden from their clients: Iceberg REST, search and protection answer as if there were none (404
