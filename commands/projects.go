@@ -42,6 +42,10 @@ type Project struct {
 // as ids they would make a project that nobody can address.
 var servedBelowProject = []string{"actions", "grants", "rename", "task", "task-queue"}
 
+// ServedBelowProject reports whether a word stands in the place of a project's
+// id in routes of Lakekeeper, so that it names no project.
+func ServedBelowProject(word string) bool { return slices.Contains(servedBelowProject, word) }
+
 func noSuchProject() error {
 	return &catalog.Error{Kind: catalog.NoSuchProject, Message: "Project not found"}
 }

@@ -130,5 +130,6 @@ served, and where it means something else.
   stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. An answer has up to 10,000 entries; where the window holds
   more, the token that leads on goes on inside it, so that its hour may come in two answers with some entries in each. Search and statistics follow the log by seconds.
 - **Idempotency-Key** works on every mutation, as it does for Iceberg REST. A request that changed nothing leaves its key free.
+- **queues** is empty: it lists the queues that the task-queue routes configure, and these are not built yet. Jobs have settings of the server instead.
 - **server-id** is the nil UUID before bootstrap.
 `

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/middleware"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
 )
@@ -82,6 +83,11 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var match mux.RouteMatch
 	if !rt.mux.Match(r, &match) {
+		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
+		return
+	}
+	if commands.ServedBelowProject(match.Vars["project_id"]) {
+		// No project has this id: it is a route that is not served here.
 		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
 		return
 	}
