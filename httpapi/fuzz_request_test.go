@@ -203,6 +203,19 @@ var oddHeaders = []string{
 	"Idempotency-Key: nonsense", "Idempotency-Key: 00000000-0000-0000-0000-000000000000", "X-Iceberg-Access-Delegation: vended-credentials", "X-Iceberg-Access-Delegation: ,,remote-signing,\xff", "X-Http-Method-Override: DELETE", "X-Forwarded-Prefix: /x", "X-Project-Id: nonsense",
 }
 
+// readHeaders are the headers that the server reads.
+var readHeaders = []string{
+	"X-Project-Id", "X-Project-Ident", "X-Request-Id", "Idempotency-Key", "If-None-Match", "Accept-Encoding", "X-Iceberg-Access-Delegation", "Traceparent",
+	"Content-Type", "Origin", "Access-Control-Request-Method", "Access-Control-Request-Headers",
+}
+
+// oddHeaderValues are values that a header may have on the wire, and one that
+// it may not.
+var oddHeaderValues = []string{
+	"", " ", "\xff", "\xed\xa0\x80", "é", "\xc3", "a\tb", "\x00", "'", "\"", "%", "%00", "*", ",", ",,;q=", "0", "-1", "99999999999999999999", "null", "p", "nobody", "018f3c1e-7b2a-7cde-8f01-000000000001",
+	"00000000-0000-0000-0000-000000000000", "018F3C1E7B2A7CDE8F01000000000001", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-\xff", strings.Repeat("z", 129), strings.Repeat("\xff", 5000), strings.Repeat("a,", 10_000),
+}
+
 // request makes a request for an operation: usable, broken in one place, or
 // broken in many. seeds are bodies that are known to be accepted.
 func (m *maker) request(t testing.TB, op operation, seeds []string) wild {
@@ -234,6 +247,9 @@ func (m *maker) request(t testing.TB, op operation, seeds []string) wild {
 	}
 	for wildness > 1 && m.chance(3) {
 		w.header = append(w.header, pick(m.Rand, oddHeaders))
+	}
+	for wildness > 0 && m.chance(3) {
+		w.header = append(w.header, pick(m.Rand, readHeaders)+": "+pick(m.Rand, oddHeaderValues))
 	}
 	if op.body == nil {
 		if wildness == 3 && m.chance(4) {

@@ -18,8 +18,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/icecore-catalog/icecore/authz/allowall"
 	"github.com/icecore-catalog/icecore/httpapi"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
+	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/usage"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -39,13 +42,15 @@ type target struct {
 	head     string // of the log, after the last request
 	snapshot string // of everything, when the run of refusals began; empty if unknown
 	refusals int    // since then
+	counter  *usage.Counter
 }
 
 func newTarget(t testing.TB) *target {
 	s := newStack(t)
-	f := &target{stack: s, t: t, errors: &buffer{}, seeds: map[string][]string{}}
+	f := &target{stack: s, t: t, errors: &buffer{}, seeds: map[string][]string{}, counter: usage.NewCounter()}
 	f.stand = f.objects
-	server := httptest.NewUnstartedServer(s.handler)
+	server := httptest.NewUnstartedServer(s.with(t, allowall.Authorizer{}, func(d *httpapi.Deps) { d.Counter = f.counter }))
+	server.Config.MaxHeaderBytes = httpapi.MaxHeaders
 	server.Listener = httpapi.Listener(server.Listener)
 	server.Config.ErrorLog = log.New(f.errors, "", 0)
 	server.Start()
@@ -272,6 +277,25 @@ func TestWildRequestsTogether(t *testing.T) {
 	clients.Wait()
 	t.Logf("ICECORE_FUZZ_SEED=%d", seed)
 	f.readable(wild{})
+	f.stored()
+}
+
+// stored fails the test unless what is written beside the requests can be: how
+// often each was asked, and the reports that were taken.
+func (f *target) stored() {
+	f.t.Helper()
+	if err := usage.NewStore(f.db.App, clock.System{}).Flush(f.t.Context(), f.counter); err != nil {
+		f.t.Error(err)
+	}
+	var requests int64
+	if err := f.db.App.QueryRow(f.t.Context(), "SELECT COALESCE(sum(requests), 0)::bigint FROM ops.endpoint_statistics").Scan(&requests); err != nil || requests == 0 {
+		f.t.Errorf("%d requests were counted, %v", requests, err)
+	}
+	for _, keeper := range f.keepers {
+		if lost := keeper.Close(f.t.Context()); lost > 0 {
+			f.t.Errorf("%d reports were lost", lost)
+		}
+	}
 }
 
 // wild sends requests for those operations of a specification that are served.
@@ -311,6 +335,7 @@ func (f *target) wild(t *testing.T, spec *specification, root string, least int,
 		}
 	}
 	f.compare()
+	f.stored()
 }
 
 // What the specification has and this server has not is refused in the error
