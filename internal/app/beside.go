@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/reports"
 	"github.com/icecore-catalog/icecore/projections/document"
 )
@@ -60,11 +61,19 @@ func (s *server) ExpireMetrics(ctx context.Context, now time.Time) error {
 	if err := drain(func() (int64, error) { return store.Expire(ctx, before, tidyPage) }); err != nil {
 		return err
 	}
-	cut, err := store.Cut(ctx, s.config.Catalog.ReportLimit)
-	if err != nil || cut.IsNil() {
-		return err
+	for _, find := range []func() (ids.ID, error){
+		func() (ids.ID, error) { return store.Cut(ctx, s.config.Catalog.ReportLimit) },
+		func() (ids.ID, error) { return store.CutBytes(ctx, int64(s.config.Catalog.ReportSize)) },
+	} {
+		cut, err := find()
+		if err == nil && !cut.IsNil() {
+			err = drain(func() (int64, error) { return store.ExpireBefore(ctx, cut, tidyPage) })
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return drain(func() (int64, error) { return store.ExpireBefore(ctx, cut, tidyPage) })
+	return nil
 }
 
 // drain repeats a removal until a page is not full.

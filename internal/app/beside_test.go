@@ -14,7 +14,7 @@ import (
 func TestMetricsReportsGoWhenTheirRetentionIsOver(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	s := &server{pools: &pools{append: db.App, read: db.App}, config: config.Config{Catalog: config.Catalog{ReportRetention: time.Hour, ReportLimit: 5}}}
+	s := &server{pools: &pools{append: db.App, read: db.App}, config: config.Config{Catalog: config.Catalog{ReportRetention: time.Hour, ReportLimit: 5, ReportSize: 1 << 20}}}
 	now := clock.NewFake(time.UnixMilli(1_700_000_000_000))
 	source := ids.NewV7(now)
 	table := source.New()
@@ -49,5 +49,14 @@ func TestMetricsReportsGoWhenTheirRetentionIsOver(t *testing.T) {
 	}
 	if left, _, err = store.List(t.Context(), reports.Filter{Table: table}, 10_000); err != nil || len(left) != 5 || left[4].ID != list[len(list)-5].ID {
 		t.Errorf("%d left, %v", len(left), err)
+	}
+
+	// And the oldest beyond the size.
+	s.config.Catalog.ReportSize = 5
+	if err := s.ExpireMetrics(t.Context(), now.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if left, _, err = store.List(t.Context(), reports.Filter{Table: table}, 10_000); err != nil || len(left) != 2 || left[1].ID != list[len(list)-2].ID {
+		t.Errorf("%d left by size, %v", len(left), err)
 	}
 }

@@ -52,6 +52,7 @@ type Catalog struct {
 	MetricsReports   string        `env:"METRICS_REPORTS" default:"keep" oneof:"keep,discard" doc:"What becomes of the metrics reports that engines send after scans and commits. keep: they are stored beside the log and listed by the management API. discard: they are accepted and thrown away, and clients are asked to send none."`
 	ReportRetention  time.Duration `env:"METRICS_REPORTS_RETENTION" default:"168h" min:"1m" doc:"How long metrics reports are stored. Older ones are removed every ten minutes, also when new ones are discarded."`
 	ReportLimit      int           `env:"METRICS_REPORTS_LIMIT" default:"1000000" min:"1" doc:"How many metrics reports are stored at most, each of a few KiB. The oldest are removed first, every ten minutes."`
+	ReportSize       Bytes         `env:"METRICS_REPORTS_SIZE" default:"4GiB" min:"1MiB" doc:"How large the stored metrics reports are together at most, before PostgreSQL packs them. The oldest are removed first, every ten minutes."`
 	IdempotencyLife  time.Duration `env:"IDEMPOTENCY_LIFETIME" default:"30m" min:"1m" doc:"How long the answer to an Idempotency-Key is kept. Advertised to clients."`
 }
 

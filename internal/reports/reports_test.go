@@ -29,7 +29,7 @@ func TestEveryStatementIsPrepared(t *testing.T) {
 	t.Parallel()
 	conn := pgtest.New(t).Connect(t, pgtest.RoleApp)
 	files, err := filepath.Glob("sql/*.sql")
-	if err != nil || len(files) != 4 {
+	if err != nil || len(files) != 5 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, file := range files {

@@ -21,6 +21,8 @@ var (
 	listSQL string
 	//go:embed sql/cut.sql
 	cutSQL string
+	//go:embed sql/cut_bytes.sql
+	cutBytesSQL string
 	//go:embed sql/expire.sql
 	expireSQL string
 )
@@ -115,7 +117,18 @@ func (s Store) Expire(ctx context.Context, before time.Time, limit int) (int64, 
 // Cut returns the id of the oldest report of the newest keep, which is above 0;
 // Nil if there are not that many.
 func (s Store) Cut(ctx context.Context, keep int) (ids.ID, error) {
-	rows, err := s.db.Query(ctx, cutSQL, keep)
+	return s.cut(ctx, cutSQL, keep)
+}
+
+// CutBytes returns the id of the oldest of the newest reports that have up to
+// bytes together; Nil if all have. No report is larger than [MaxReport], which
+// bytes has to be at least, if the newest is to stay.
+func (s Store) CutBytes(ctx context.Context, bytes int64) (ids.ID, error) {
+	return s.cut(ctx, cutBytesSQL, bytes)
+}
+
+func (s Store) cut(ctx context.Context, sql string, bound any) (ids.ID, error) {
+	rows, err := s.db.Query(ctx, sql, bound)
 	if err != nil {
 		return ids.Nil, fmt.Errorf("count metrics reports: %w", err)
 	}
