@@ -20,11 +20,9 @@ import (
 // schemaName is where River's tables are.
 const schemaName = "river"
 
-// The queues. Each is polled by itself.
-const (
-	queuePurge       = "purge"
-	queueMaintenance = "maintenance"
-)
+// queuePurge is the only queue, of purges and of the sweep that makes those that
+// are missing: each queue is polled by itself, for jobs and for its settings.
+const queuePurge = "purge"
 
 // Config is what workers need.
 type Config struct {
@@ -50,11 +48,11 @@ type Config struct {
 // DefaultPurgeRate keeps a purge from taking the store from those who work on it.
 const DefaultPurgeRate = 500
 
-// What an idle server costs: a short statement a second for each queue, and
-// River's own few a minute. Nobody waits for a purge.
+// What idle workers cost: a short statement at each poll, another every two
+// seconds by which River reads the settings of the queue, and its election and
+// upkeep, a few in ten seconds. Nobody waits for a purge.
 const (
-	pollPurge       = time.Second
-	pollMaintenance = 10 * time.Second
+	pollPurge = 2 * time.Second
 	// sliceTime is how long a job works before it makes way and is taken up again.
 	sliceTime = 45 * time.Second
 	// rescueTime is when a job is taken for dead whose process was: longer than a
@@ -102,8 +100,7 @@ func New(c Config) (*Workers, error) {
 		PollOnly: true, // a job is inserted without a notice, and a pooler passes none
 		Workers:  bundle,
 		Queues: map[string]river.QueueConfig{
-			queuePurge:       {MaxWorkers: 2, FetchPollInterval: c.poll},
-			queueMaintenance: {MaxWorkers: 1, FetchPollInterval: min(pollMaintenance, c.poll*10)},
+			queuePurge: {MaxWorkers: 2, FetchPollInterval: c.poll},
 		},
 		FetchCooldown:               min(river.FetchCooldownDefault, c.poll),
 		JobTimeout:                  c.slice + c.slice/2,

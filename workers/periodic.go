@@ -26,7 +26,7 @@ const sweepPage = 1000
 func periodic(every time.Duration) []*river.PeriodicJob {
 	return []*river.PeriodicJob{
 		river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
-			return sweepArgs{}, &river.InsertOpts{Queue: queueMaintenance, MaxAttempts: 1}
+			return sweepArgs{}, &river.InsertOpts{Queue: queuePurge, MaxAttempts: 1}
 		}, &river.PeriodicJobOpts{RunOnStart: true}),
 	}
 }
