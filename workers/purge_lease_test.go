@@ -49,7 +49,7 @@ func (w *world) again(tb *table, in commands.Purge) *table {
 	return next
 }
 
-// C49: a run that was held up, from the moment it has looked around or from the
+// A run that was held up, from the moment it has looked around or from the
 // middle of its deletions, deletes nothing of whoever has the place by then,
 // whether its clocks went on meanwhile or stood still. (Where all clocks of a
 // machine stand still with it, names have to differ, as engines see to.)

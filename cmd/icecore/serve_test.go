@@ -152,7 +152,7 @@ func TestMigrateThenServe(t *testing.T) {
 	}
 }
 
-// TestServeStartsFastAndStaysSmall prints the figures of issue 3 K; the limits
+// TestServeStartsFastAndStaysSmall prints what the start takes; the limits
 // here are those of a busy machine.
 func TestServeStartsFastAndStaysSmall(t *testing.T) {
 	t.Parallel()

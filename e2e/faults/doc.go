@@ -2,5 +2,5 @@
 // every acknowledged commit is there once, nothing was invented, the log
 // verifies. The processes are real (the built icecore, a real PostgreSQL), the
 // breaks are SIGKILL, SIGSTOP, lost and late answers of the database, a
-// database that is away, and a full disk (design 11, issue 3 J).
+// database that is away, and a full disk.
 package faults
