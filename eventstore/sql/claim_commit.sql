@@ -2,8 +2,7 @@
 -- commit id, and with it a transaction id, before any number is drawn.
 -- $1 commit id, $2 lock_timeout.
 WITH s AS MATERIALIZED (
-    SELECT set_config('lock_timeout', $2, true), CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS floor
-      FROM es.append_seq
+    SELECT set_config('lock_timeout', $2, true), coalesce(pg_sequence_last_value('es.append_seq'), 0) AS floor
 )
 INSERT INTO es.commit (commit_id, outcome, seq_floor, claimed_at)
 SELECT $1, 'committed', s.floor, clock_timestamp() FROM s

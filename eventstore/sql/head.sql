@@ -1,3 +1,3 @@
 SELECT h.log_id, h.size, h.seen, h.holes, h.epoch, h.root, h.logtime, h.state, h.reason, coalesce(h.halted_at, 0),
-       (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM es.append_seq)
+       coalesce(pg_sequence_last_value('es.append_seq'), 0)
   FROM es.log_head h

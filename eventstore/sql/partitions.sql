@@ -3,4 +3,4 @@
 SELECT count(*) FILTER (WHERE p.low > n.next),
        count(*) FILTER (WHERE p.low <= n.next AND n.next < p.high) = 1,
        coalesce(bool_or(n.next >= p.low + (p.high - p.low) / 2) FILTER (WHERE p.low <= n.next AND n.next < p.high), true)
-  FROM (SELECT CASE WHEN is_called THEN last_value + 1 ELSE last_value END AS next FROM es.append_seq OFFSET 0) n LEFT JOIN es.partition p ON true
+  FROM (SELECT coalesce(pg_sequence_last_value('es.append_seq'), 0) + 1 AS next OFFSET 0) n LEFT JOIN es.partition p ON true

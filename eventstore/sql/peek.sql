@@ -9,4 +9,4 @@ SELECT h.state = 'halted',
        OR ((cardinality(h.holes) > 0 OR n.last > h.seen)
            AND (h.cand_xid IS NULL OR pg_snapshot_xmin(pg_current_snapshot()) > h.cand_xid)),
        n.last < h.seen
-  FROM es.log_head h, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS last FROM es.append_seq OFFSET 0) n
+  FROM es.log_head h, (SELECT coalesce(pg_sequence_last_value('es.append_seq'), 0) AS last OFFSET 0) n

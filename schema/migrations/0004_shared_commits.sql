@@ -94,7 +94,7 @@ BEGIN
         RETURN;
     END IF;
 
-    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_floor FROM es.append_seq;
+    v_floor := es.last_append_seq();
     WITH taken AS (
         INSERT INTO es.commit (commit_id, outcome, seq_floor, claimed_at)
         SELECT p_commit[n], 'committed', v_floor, clock_timestamp() FROM unnest(v_open) AS n
