@@ -17,6 +17,7 @@ type fileStore struct {
 	profile Profile
 	root    string   // the allowed root's path, links resolved
 	base    []string // segments from there to the profile's root, links resolved
+	folder  string   // absolute path of the profile's root, links resolved
 	// spellings are the paths by which locations may begin: the profile's root
 	// as spelled, and without links.
 	spellings []string

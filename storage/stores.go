@@ -82,6 +82,7 @@ func (s *Stores) Open(ctx context.Context, profile Profile) (Store, error) {
 		profile:   profile,
 		root:      root.real,
 		base:      base,
+		folder:    "/" + realBase,
 		spellings: []string{profile.root.path, realBase, joinPath(root.spelled, joinPath(base...))},
 		synced:    s.synced,
 		onSync:    s.onSync,
