@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,7 +69,7 @@ func TestStartMakesAClusterAndKeepsItWithItsPort(t *testing.T) {
 		t.Error("a stopped server has a process id")
 	}
 	second := start(t, dir)
-	if got := second.URL(postgres.SuperRole, "postgres"); got != url {
+	if got := second.URL(postgres.SuperRole, "postgres"); got != url && unused(t, first.Addr()) {
 		t.Error("the connection string changed with a restart")
 	}
 	if n := count(t, second); n != 1 {
@@ -262,7 +263,7 @@ func TestACommitSurvivesKill9(t *testing.T) {
 		if err := server.Restart(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if server.Addr() != addr {
+		if server.Addr() != addr && unused(t, addr) { // somebody may have taken it meanwhile
 			t.Error("the address changed with a restart")
 		}
 		if got := count(t, server); got != n+1 {
@@ -388,4 +389,15 @@ func TestStandbyFollowsAndIsPromoted(t *testing.T) {
 	if err := standby.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// unused reports whether nobody listens on an address.
+func unused(t *testing.T, addr string) bool {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
 }
