@@ -38,9 +38,8 @@
 // proof rests on three orders: an append owns a transaction id before it draws
 // its number (the commit id is inserted first); a round reads the highest
 // number, under the lock of the sequence's page (ADR 0015), *before* it locks the
-// head, which gives it its own id; and only a
-// later snapshot whose xmin is above that id speaks about numbers up to that
-// one.
+// head, which gives it its own id; and only a later snapshot whose xmin is above
+// that id speaks about numbers up to that one.
 //
 // # Invariants
 //

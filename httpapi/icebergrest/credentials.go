@@ -11,11 +11,7 @@ import (
 // change nothing: no plan has credentials of its own, and rights are asked of
 // the caller, whatever view he came through.
 func (a *API) loadCredentials(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,7 @@ import (
 // listFunctions is GET …/functions. Nothing in the protocol makes a function,
 // so the list is empty wherever the namespace is there.
 func (a *API) listFunctions(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -35,11 +31,7 @@ func (a *API) listFunctions(w http.ResponseWriter, r *http.Request) error {
 
 // loadFunction is GET …/functions/{function}: a 404 of its own type.
 func (a *API) loadFunction(_ http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}

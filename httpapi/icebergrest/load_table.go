@@ -13,11 +13,7 @@ const delegationHeader = "X-Iceberg-Access-Delegation"
 // loadTable is GET …/tables/{table}: 304 if the client holds the current
 // state, else the stored document in the middle of LoadTableResult.
 func (a *API) loadTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}

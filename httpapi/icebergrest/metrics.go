@@ -22,11 +22,7 @@ const (
 // reportMetrics is POST …/tables/{table}/metrics: 204 as soon as the report was
 // taken. Reports of a type that is not known are kept all the same.
 func (a *API) reportMetrics(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}

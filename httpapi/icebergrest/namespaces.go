@@ -91,11 +91,7 @@ func (a *API) createNamespace(w http.ResponseWriter, r *http.Request) error {
 
 // loadNamespace is GET …/namespaces/{namespace}.
 func (a *API) loadNamespace(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -128,11 +124,7 @@ func writeNamespace(w http.ResponseWriter, levels []string, properties json.RawM
 
 // namespaceExists is HEAD …/namespaces/{namespace}.
 func (a *API) namespaceExists(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -145,11 +137,7 @@ func (a *API) namespaceExists(w http.ResponseWriter, r *http.Request) error {
 
 // dropNamespace is DELETE …/namespaces/{namespace}.
 func (a *API) dropNamespace(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -190,11 +178,7 @@ func dropOptions(r *http.Request) (recursive, force, purge bool, err error) {
 
 // updateProperties is POST …/namespaces/{namespace}/properties.
 func (a *API) updateProperties(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}

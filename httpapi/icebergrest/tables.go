@@ -10,11 +10,7 @@ import (
 
 // listTables is GET …/tables.
 func (a *API) listTables(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -52,11 +48,7 @@ func identifierList(identifiers []queries.Identifier, next string) []byte {
 
 // createTable is POST …/tables, staged or not.
 func (a *API) createTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}
@@ -77,11 +69,7 @@ func (a *API) createTable(w http.ResponseWriter, r *http.Request) error {
 // commitTable is POST …/tables/{table}. The identifier in the body is ignored:
 // the path names the table, and ClickHouse nests the body's one wrongly.
 func (a *API) commitTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}
@@ -118,11 +106,7 @@ func readChange(object wire.Object) (commands.CommitTable, error) {
 
 // dropTable is DELETE …/tables/{table}.
 func (a *API) dropTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}
@@ -153,11 +137,7 @@ func (a *API) dropTable(w http.ResponseWriter, r *http.Request) error {
 
 // tableExists is HEAD …/tables/{table}.
 func (a *API) tableExists(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}
@@ -170,11 +150,7 @@ func (a *API) tableExists(w http.ResponseWriter, r *http.Request) error {
 
 // registerTable is POST …/register.
 func (a *API) registerTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, err := wire.Namespace(r)
+	warehouse, levels, err := namespaceOf(r)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,7 @@ import (
 // and answered with its last state. A body has no meaning and is not read. A
 // protected table needs force, as for a drop.
 func (a *API) unregisterTable(w http.ResponseWriter, r *http.Request) error {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return err
-	}
-	levels, name, err := wire.Table(r)
+	warehouse, levels, name, err := tableOf(r)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
-	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/queries"
 )
 
@@ -27,26 +26,6 @@ func (a *API) viewRoutes() []wire.Route {
 		{Method: http.MethodPost, Template: namespacePath + "/register-view", Operation: "registerView", Handle: a.registerView},
 		{Method: http.MethodPost, Template: prefixed + "views/rename", Operation: "renameView", Handle: a.renameView},
 	}
-}
-
-// viewOf reads the warehouse and the view of a route.
-func viewOf(r *http.Request) (ids.ID, commands.Identifier, error) {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return ids.Nil, commands.Identifier{}, err
-	}
-	levels, name, err := wire.View(r)
-	return warehouse, commands.Identifier{Namespace: levels, Name: name}, err
-}
-
-// namespaceOf reads the warehouse and the namespace of a route.
-func namespaceOf(r *http.Request) (ids.ID, []string, error) {
-	warehouse, err := wire.Warehouse(r)
-	if err != nil {
-		return ids.Nil, nil, err
-	}
-	levels, err := wire.Namespace(r)
-	return warehouse, levels, err
 }
 
 // loadView is GET …/views/{view}: the stored document in the middle of
