@@ -77,6 +77,13 @@ var matrix = map[string][]edge{
 		{"eventstore", "a job is inserted in the commit that asks for it"},
 		{"storage", "files are deleted below the claims of their object"},
 		{"internal/documents", "the metadata file of what was dropped"},
+		{"projections", "what waits to be done is read from read models"},
+		{"publishers", "a job drains a destination"},
+	},
+
+	// Where the log goes to.
+	"publishers": {
+		{"eventstore", "the log is read, and entries become CloudEvents"},
 	},
 
 	// The edge.
@@ -93,13 +100,14 @@ var matrix = map[string][]edge{
 	"internal/app": {
 		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
 		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
-		{"commands", "wiring"}, {"queries", "wiring"}, {"workers", "wiring"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"workers", "wiring"}, {"publishers", "wiring"}, {"internal/nats", "dev runs its own NATS"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
 		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
 		{"internal/postgres", "dev runs its own PostgreSQL"},
 	},
 	"internal/config":    {},
 	"internal/telemetry": {{"eventstore", "the log's figures become metrics"}},
 	"internal/postgres":  {},
+	"internal/nats":      {},
 	"cmd": {
 		{"internal/app", "a subcommand is an argument list over internal/app"},
 		{"internal/config", "settings are read before anything is wired"},
@@ -156,6 +164,7 @@ var doors = []door{
 		{"projections", "read models written in the commit, Resolve, rebuild and compare"},
 		{"queries", "lists, by statements of their own"},
 		{"workers", "River works on a pool, and jobs are inserted in a commit"},
+		{"publishers", "a destination's lease and place are rows beside the log"},
 		{"schema", "migrations are applied over one connection"},
 		{"internal/app", "pools are opened, and read-only questions asked, where all is wired"},
 		{"internal/postgres", "what dev starts, and what serve finds, is asked what it is"},
@@ -164,6 +173,12 @@ var doors = []door{
 		{"internal/telemetry", "a pool's figures become metrics"},
 	}},
 	{"github.com/riverqueue/river", []edge{{"workers", "jobs"}}},
+	{"riverqueue.com/riverui", []edge{{"workers", "the console of jobs"}}},
+	{"github.com/ThreeDotsLabs/watermill", []edge{{"publishers", "the port of destinations and its decorators"}}},
+	{"github.com/nats-io/nats.go", []edge{{"publishers/jetstream", "NATS JetStream as a destination"}}},
+	{"github.com/nats-io/nats-server/v2", []edge{{"internal/nats", "the server that dev and tests run in their own process"}}},
+	{"github.com/IBM/sarama", []edge{{"publishers/kafka", "Kafka as a destination"}}},
+	{"github.com/cloudevents/sdk-go/protocol/kafka_sarama/v2", []edge{{"publishers/kafka", "CloudEvents in Kafka's binary mode"}}},
 	{"github.com/cloudevents/sdk-go/v2", []edge{
 		{"eventstore", "the envelope"},
 		{"publishers", "wire encoding for brokers"},
