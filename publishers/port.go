@@ -24,6 +24,8 @@ type Place struct {
 // them, any other error when it cannot say what was taken. It is pipelined within
 // the batch and never reorders, whatever fails. Its context is that of the first
 // message; topic is the destination's name. Calls of one Transport don't overlap.
+// All of them return soon after their context has ended, which is how the relay
+// bounds them; what was taken until then is a failure like any other.
 type Transport interface {
 	message.Publisher
 
@@ -35,6 +37,12 @@ type Transport interface {
 	// when it holds none, or is of a kind that cannot be asked (a webhook).
 	Last(ctx context.Context) (last Place, ok bool, err error)
 }
+
+// Limiter is a [Transport] that knows, once it is prepared, how large a message
+// the destination takes, in bytes with all that surrounds the data; 0 is any. An
+// event that is larger goes out without its data, by reference (CloudEvents'
+// dataref). The setting max-message-bytes of the destination comes before it.
+type Limiter interface{ MaxMessageBytes() int }
 
 // ErrMismatch says that the destination does not stand where the batch begins:
 // somebody else published there, or an acknowledgement or the cursor was lost.
