@@ -44,6 +44,7 @@ func TestCreateTableRefuses(t *testing.T) {
 		"a location that steps out":       {"db", "t", `,"location":"` + root + `/../x"`, catalog.BadRequest, ""},
 		"a location that is the root":     {"db", "t", `,"location":"` + root + `/"`, catalog.BadRequest, ""},
 		"a location of another store":     {"db", "t", `,"location":"s3://bucket/t"`, catalog.BadRequest, ""},
+		"a location that is too deep":     {"db", "t", `,"location":"` + root + strings.Repeat("/d", 129) + `"`, catalog.BadRequest, "The location lies too deep: more than 128 folders"},
 		"a location that engines decode":  {"db", "t", `,"location":"` + root + `/a%2e%2e"`, catalog.BadRequest, ""},
 		"another's location":              {"db", "t", `,"location":"` + root + `/place/here"`, catalog.BadRequest, "The location overlaps with the location of another object"},
 		"a location below another's":      {"db", "t", `,"location":"` + root + `/place/here/x"`, catalog.BadRequest, "The location overlaps with the location of another object"},
@@ -66,6 +67,11 @@ func TestCreateTableRefuses(t *testing.T) {
 		t.Errorf("refused creates changed the files from %v to %v", files, after)
 	}
 	if _, err := k.Load(kit.At("db", "occupied"), loadAll); err != nil || occupied.Staged() {
+		t.Error(err)
+	}
+	// As deep and as long as a file system has it.
+	deep := root + strings.Repeat("/d", 110-strings.Count(root, "/")) + strings.Repeat("/"+strings.Repeat("x", 200), 2)
+	if _, err := k.Create("db", "deep", `,"location":"`+deep+`"`); err != nil {
 		t.Error(err)
 	}
 	// A neighbour whose name only begins alike is none.

@@ -37,6 +37,10 @@ func locate(ctx context.Context, store storage.Store, location string) (string, 
 	return l.String(), nil
 }
 
+// maxLocationDepth bounds the parts of a claim, for the index that guards claims
+// holds a hash of each part, twice, on a page of 8 KiB.
+const maxLocationDepth = 128
+
 // claimKey returns the claim of a folder that an object wants for itself:
 // strictly below the warehouse's root, for whoever owns the root owns all.
 func claimKey(ctx context.Context, store storage.Store, location string) (string, error) {
@@ -54,6 +58,9 @@ func claimKey(ctx context.Context, store storage.Store, location string) (string
 	}
 	if !root.Contains(key) || key == root {
 		return "", locationOutside()
+	}
+	if strings.Count(key.String(), "/") > maxLocationDepth {
+		return "", &catalog.Error{Kind: catalog.BadRequest, Message: fmt.Sprintf("The location lies too deep: more than %d folders", maxLocationDepth)}
 	}
 	return key.String(), nil
 }

@@ -1,6 +1,8 @@
 package projections
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,9 +35,28 @@ type change struct {
 // textRange is a value of rm.location_range, half-open.
 type textRange struct{ lower, upper string }
 
-// claimRange is the range of all keys at and below a canonical location key:
-// '0' is the byte behind '/'.
-func claimRange(key string) textRange { return textRange{key, key[:len(key)-1] + "0"} }
+// claimRange is the range of all keys at and below a canonical location key, in
+// the form of [scattered] keys: '0' is the byte behind '/'.
+func claimRange(key string) textRange {
+	root := scattered(key)
+	return textRange{root + "/", root + "0"}
+}
+
+// scattered is a canonical location key, without its last slash, whose every part
+// is replaced by the SHA-256 cut to 12 bytes, in hexadecimal digits. One key
+// begins with the parts of another exactly if its scattered form does, but keys
+// that are claimed in order (names, ids that begin with the time) don't come in
+// order: the tree of the claims' constraint is as deep as its input is sorted
+// (ADR 0017). rm.scattered in migration 0016 is the same; the form is frozen,
+// for it is stored.
+func scattered(key string) string {
+	parts := strings.Split(key[:len(key)-1], "/")
+	for i, part := range parts {
+		sum := sha256.Sum256([]byte(part))
+		parts[i] = hex.EncodeToString(sum[:12])
+	}
+	return strings.Join(parts, "/")
+}
 
 // uuid returns the value of an id for a statement; Nil is NULL.
 func uuid(id ids.ID) any {
@@ -96,8 +117,8 @@ func (c *change) write() eventstore.Write {
 	switch {
 	case c.table == claimTable && c.action == insertRow:
 		covers := c.values[0].(textRange)
-		w.SQL = "SELECT rm.claim($1, $2, $3, $4, $5, $6, $7)"
-		w.Args = []any{c.key[0], c.key[1], c.key[2], covers.lower, covers.upper, c.values[1], c.values[2]}
+		w.SQL = "SELECT rm.claim($1, $2, $3, $4, $5, $6, $7, $8)"
+		w.Args = []any{c.key[0], c.key[1], c.key[2], c.key[3], covers.lower, covers.upper, c.values[1], c.values[2]}
 		w.Rows = -1 // it raises by itself
 	case c.action == insertRow:
 		w.SQL = insertSQL(c.table)

@@ -30,7 +30,7 @@ func ReplayAll(ctx context.Context, c CheckConfig) (int64, error) {
 
 // WriteStatements returns the statements that inline projectors can queue.
 func WriteStatements() []string {
-	list := []string{"SELECT rm.claim($1, $2, $3, $4, $5, $6, $7)"}
+	list := []string{"SELECT rm.claim($1, $2, $3, $4, $5, $6, $7, $8)"}
 	for _, t := range derivedTables() {
 		if t.inline {
 			list = append(list, insertSQL(t), deleteSQL(t))
