@@ -46,10 +46,9 @@ func helper(url string) int {
 	config := Config{Pool: pool}
 	hold := os.Getenv(helperHold) != ""
 	if hold {
-		config.OnBatch = func(context.Context, pgx.Tx, Batch) error {
+		config.OnBatch = func(Batch, *pgx.Batch) {
 			fmt.Println("holding")
-			_, err := os.Stdin.Read(make([]byte, 1))
-			return err
+			_, _ = os.Stdin.Read(make([]byte, 1))
 		}
 	}
 	store, err := New(ctx, config)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/icecore-catalog/icecore/internal/pgtest"
 )
@@ -125,6 +126,7 @@ func TestReadsPrunePartitions(t *testing.T) {
 		"read_events":        {sqlReadEvents, []any{int64(31), int64(38), []int64{31, 38}}, 1},
 		"read_sizes":         {sqlReadSizes, []any{int64(31), int64(38), []int64{31, 38}, []string{"x"}}, 1},
 		"read_wanted":        {sqlReadWanted, []any{int64(31), int64(38), []int64{31, 38}, []string{"x"}}, 1},
+		"read_selected":      {sqlReadSelected, []any{int64(30), 8, int64(1 << 20), []pgtype.UUID{}, []pgtype.UUID{}, []string{}, []string{}}, 1},
 		"scan":               {sqlScan, []any{int64(64), []int64{33, 35}, int64(33), int64(35), nil, 100}, 4},
 		"scan without holes": {sqlScan, []any{int64(64), []int64{}, int64(1), int64(0), nil, 100}, 3},
 		"find_commit":        {sqlFindCommit, []any{int64(64), pgID(stream), pgID(stream)}, 3},

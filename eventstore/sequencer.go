@@ -322,28 +322,16 @@ func (q *Sequencer) round(ctx context.Context) (_ *done, err error) {
 	return out, nil
 }
 
-// commit sends the last flight. With a hook it is two more: the hook wants a
-// transaction to work in.
+// commit sends the last flight.
 func (q *Sequencer) commit(ctx context.Context, writes *pgx.Batch, b Batch) error {
-	if q.store.onBatch == nil || b.To < b.From {
-		writes.Queue("COMMIT")
-		if err := q.conn.SendBatch(ctx, writes).Close(); err != nil {
-			return fmt.Errorf("write the batch: %w", err)
-		}
-		return nil
+	if q.store.onBatch != nil && b.To >= b.From {
+		q.store.onBatch(b, writes)
 	}
+	writes.Queue("COMMIT")
 	if err := q.conn.SendBatch(ctx, writes).Close(); err != nil {
 		return fmt.Errorf("write the batch: %w", err)
 	}
-	// The transaction is open already; this only makes the handle for it.
-	tx, err := q.conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: "SAVEPOINT hook"})
-	if err != nil {
-		return fmt.Errorf("batch hook: %w", err)
-	}
-	if err := q.store.onBatch(ctx, tx, b); err != nil {
-		return fmt.Errorf("batch hook: %w", err)
-	}
-	return tx.Commit(ctx)
+	return nil
 }
 
 // rollback ends what a round left open. A connection that cannot even do that

@@ -55,6 +55,8 @@ var (
 	sqlReadEvents        = statement("read_events")
 	sqlReadSizes         = statement("read_sizes")
 	sqlReadWanted        = statement("read_wanted")
+	sqlReadSelected      = statement("read_selected")
+	sqlEpochEnd          = statement("epoch_end")
 	sqlPositions         = statement("positions")
 	sqlPositionAt        = statement("position_at")
 	sqlReadNodes         = statement("read_nodes")

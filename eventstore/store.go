@@ -37,10 +37,11 @@ type Config struct {
 	Observer   Observer
 	Logger     *slog.Logger // discards
 
-	// OnBatch runs inside the sequencer's transaction after the batch was
-	// written: for jobs that say "look" (kicks). It must be quick, make no
-	// network call but on tx, and an error undoes the batch.
-	OnBatch func(ctx context.Context, tx pgx.Tx, b Batch) error
+	// OnBatch may queue statements that are written with a batch of the
+	// sequencer, behind it, in its transaction and its flight: for jobs that say
+	// "look" (kicks). A statement that fails undoes the batch. One sequencer
+	// calls it from one goroutine, and waits.
+	OnBatch func(b Batch, writes *pgx.Batch)
 
 	// SigningKey signs checkpoints ([NewSigningKey]); empty makes none.
 	// VerifierKeys check kept ones: those of earlier signing keys; the own is
@@ -69,7 +70,7 @@ type Store struct {
 	projectors     []Projector
 	observer       Observer
 	logger         *slog.Logger
-	onBatch        func(context.Context, pgx.Tx, Batch) error
+	onBatch        func(Batch, *pgx.Batch)
 	signer         note.Signer
 	verifiers      []note.Verifier
 
