@@ -53,6 +53,7 @@ func Tables() []Table {
 		{"ops", "metrics_report", Operational, "what engines measured, kept for a while"},
 		{"ops", "cursor", Operational, "how far readers of the log have come"},
 		{"ops", "purge_lease", Operational, "which run of a purge may delete"},
+		{"ops", "worker", Operational, "which processes live that run jobs"},
 		{"ops", "endpoint_statistics", Operational, "what was asked of the server, counted in memory"},
 		{"river", "river_job", Operational, "what is to be done; a sweep makes what is missing anew"},
 		{"river", "river_leader", Operational, "which instance looks after the jobs"},

@@ -11,18 +11,26 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/documents"
+	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
 // schemaName is where River's tables are.
 const schemaName = "river"
 
-// queuePurge is the only queue, of purges and of the sweep that makes those that
-// are missing: each queue is polled by itself, for jobs and for its settings.
-const queuePurge = "purge"
+// The queues. Each is polled by itself, for jobs and for its settings: there are
+// few, and a new kind of job belongs in one of these unless it would keep others
+// waiting.
+const (
+	// queuePurge has what works on a store for long.
+	queuePurge = "purge"
+	// queueUpkeep has what is done in a moment, or comes again by itself.
+	queueUpkeep = "upkeep"
+)
 
 // Config is what workers need.
 type Config struct {
@@ -38,9 +46,11 @@ type Config struct {
 	// PurgeRate is how many files a second this process deletes at most; 0 means
 	// [DefaultPurgeRate].
 	PurgeRate int
+	// Chores are what one of many processes does again and again.
+	Chores []Chore
 
 	// Tests cannot wait as long as the rest of the world.
-	poll, slice, rescue, sweep, lease time.Duration
+	poll, slice, rescue, sweep, lease, beat, dead time.Duration
 
 	follows bool // never elected
 }
@@ -48,16 +58,18 @@ type Config struct {
 // DefaultPurgeRate keeps a purge from taking the store from those who work on it.
 const DefaultPurgeRate = 500
 
-// What idle workers cost: a short statement at each poll, another every two
-// seconds by which River reads the settings of the queue, and its election and
-// upkeep, a few in ten seconds. Nobody waits for a purge.
+// What idle workers cost: for each queue a short statement at each poll and another
+// every two seconds by which River reads the settings of the queue; the sign of
+// life; and River's election and upkeep, a few in ten seconds. Nobody waits for a
+// purge.
 const (
-	pollPurge = 2 * time.Second
+	pollPurge  = 2 * time.Second
+	pollUpkeep = 2 * time.Second
 	// sliceTime is how long a job works before it makes way and is taken up again.
 	sliceTime = 45 * time.Second
-	// rescueTime is when a job is taken for dead whose process was: longer than a
-	// slice and the little that may follow it.
-	rescueTime = 2 * time.Minute
+	// rescueTime is when River itself takes a job for dead, whoever runs it. What a
+	// dead process ran is taken up long before ([Workers.rescue]).
+	rescueTime = 10 * time.Minute
 	sweepTime  = 5 * time.Minute
 	// keepJobs is how long a finished job can be looked at.
 	keepJobs = time.Hour
@@ -71,8 +83,11 @@ func (c *Config) defaults() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.beat == 0 && c.dead != 0 {
+		c.beat = c.dead / 3
+	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&c.poll: pollPurge, &c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime, &c.lease: leaseTime,
+		&c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime, &c.lease: leaseTime, &c.beat: beatTime, &c.dead: deadTime,
 	} {
 		if *value == 0 {
 			*value = otherwise
@@ -83,49 +98,81 @@ func (c *Config) defaults() {
 	}
 }
 
+// queues are those that this process works on.
+func (c *Config) queues() map[string]river.QueueConfig {
+	list := map[string]river.QueueConfig{
+		queuePurge:  {MaxWorkers: 2, FetchPollInterval: pollPurge},
+		queueUpkeep: {MaxWorkers: 2, FetchPollInterval: pollUpkeep},
+	}
+	if c.poll != 0 {
+		for name, q := range list {
+			q.FetchPollInterval = c.poll
+			list[name] = q
+		}
+	}
+	return list
+}
+
+// kinds are the jobs that this process knows: one line for each file of a kind.
+func (c *Config) kinds() *river.Workers {
+	bundle := river.NewWorkers()
+	river.AddWorker(bundle, &purger{config: *c, pace: newPace(c.Clock, c.PurgeRate)})
+	river.AddWorker(bundle, &sweeper{pool: c.Pool})
+	river.AddWorker(bundle, newChores(c.Chores))
+	return bundle
+}
+
 // Workers run the jobs of one process.
 type Workers struct {
 	config Config
 	client *river.Client[pgx.Tx]
+	runs   *runs
 }
 
 // New returns workers that do nothing until [Workers.Run].
 func New(c Config) (*Workers, error) {
 	c.defaults()
-	bundle := river.NewWorkers()
-	river.AddWorker(bundle, &purger{config: c, pace: newPace(c.Clock, c.PurgeRate)})
-	river.AddWorker(bundle, &sweeper{pool: c.Pool, every: c.sweep})
+	w := &Workers{config: c, runs: &runs{list: map[int64]*run{}}}
 	config := &river.Config{
-		Schema:   schemaName,
-		PollOnly: true, // a job is inserted without a notice, and a pooler passes none
-		Workers:  bundle,
-		Queues: map[string]river.QueueConfig{
-			queuePurge: {MaxWorkers: 2, FetchPollInterval: c.poll},
-		},
-		FetchCooldown:               min(river.FetchCooldownDefault, c.poll),
+		ID:                          ids.NewV7(c.Clock).New().String(), // River's own would tell the host's name
+		Schema:                      schemaName,
+		PollOnly:                    true, // a job is inserted without a notice, and a pooler passes none
+		Workers:                     c.kinds(),
+		Queues:                      c.queues(),
+		Middleware:                  []rivertype.Middleware{river.WorkerMiddlewareFunc(w.runs.track)},
+		ErrorHandler:                alarms{w},
+		RetryPolicy:                 backOff{clock: c.Clock},
+		FetchCooldown:               river.FetchCooldownDefault,
 		JobTimeout:                  c.slice + c.slice/2,
 		RescueStuckJobsAfter:        max(c.rescue, c.slice+c.slice/2),
 		CompletedJobRetentionPeriod: keepJobs,
 		ReindexerIndexNames:         []string{}, // the application owns no index
 		Logger:                      slog.New(warnings{c.Logger.Handler()}),
 	}
+	if c.poll != 0 {
+		config.FetchCooldown = min(config.FetchCooldown, c.poll)
+	}
 	if c.follows {
 		config.LeaderElectionDisabled = true
 	} else {
-		config.PeriodicJobs = periodic(c.sweep)
+		config.PeriodicJobs = periodic(&c)
 	}
-	client, err := river.NewClient(riverpgxv5.New(c.Pool), config)
-	if err != nil {
+	var err error
+	if w.client, err = river.NewClient(riverpgxv5.New(c.Pool), config); err != nil {
 		return nil, fmt.Errorf("set up the workers: %w", err)
 	}
-	return &Workers{config: c, client: client}, nil
+	return w, nil
 }
 
 // Run works until ctx ends, and returns when the jobs have ended, which then go
 // on elsewhere or later. A database that is away is waited for.
 func (w *Workers) Run(ctx context.Context) error {
 	for {
-		err := w.client.Start(context.WithoutCancel(ctx))
+		// A job is taken only by who has said that it lives.
+		err := w.beat(ctx)
+		if err == nil {
+			err = w.client.Start(context.WithoutCancel(ctx))
+		}
 		if err == nil {
 			break
 		}
@@ -138,7 +185,7 @@ func (w *Workers) Run(ctx context.Context) error {
 		case <-time.After(startPause):
 		}
 	}
-	<-ctx.Done()
+	w.live(ctx)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	if err := w.client.StopAndCancel(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {

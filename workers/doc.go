@@ -13,6 +13,12 @@
 //   - A job is inserted by the commit that asks for it ([Enqueuer]), neither
 //     unique nor with a notice: a commit never waits for another one's job.
 //     Workers poll.
+//   - What a process ran that was killed goes on elsewhere within a minute: each
+//     process says every ten seconds that it lives, and what a silent one ran is
+//     taken up ([Workers.rescue]). A job may hence run twice at a time, when a
+//     process was only held up.
+//   - Periodic work ([Chore], [periodic]) is one job at a time for all instances;
+//     the elected one makes it, any one does it.
 //   - Nothing is deleted before purge-started has committed, and only below the
 //     claims of the object, which nobody else can take until purged has.
 //   - A run deletes while it is sure to hold the lease of its drop, and purged is

@@ -157,7 +157,7 @@ func TestTheSchemaIsRivers(t *testing.T) {
 		rows, err := db.Owner.Query(t.Context(), `
 			SELECT 'column ' || table_name || '.' || column_name || ' ' || udt_name || ' ' || is_nullable || ' ' || coalesce(column_default, '-')
 			  FROM information_schema.columns WHERE table_schema = 'river'
-			UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'river'
+			UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'river' AND indexname NOT LIKE 'icecore\_%'
 			UNION ALL SELECT 'constraint ' || conrelid::regclass::text || ' ' || conname || ' ' || pg_get_constraintdef(oid)
 			  FROM pg_constraint WHERE connamespace = 'river'::regnamespace AND contype <> 'n'
 			UNION ALL SELECT 'value ' || enumlabel || ' of ' || enumtypid::regtype FROM pg_enum WHERE enumtypid = 'river.river_job_state'::regtype

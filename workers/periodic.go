@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 )
 
 //go:embed sql/sweep.sql
@@ -22,13 +23,35 @@ var backlogSQL string
 // sweepPage bounds one statement of the sweep.
 const sweepPage = 1000
 
-// periodic is what the elected process brings about again and again.
-func periodic(every time.Duration) []*river.PeriodicJob {
-	return []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
-			return sweepArgs{}, &river.InsertOpts{Queue: queuePurge, MaxAttempts: 1}
-		}, &river.PeriodicJobOpts{RunOnStart: true}),
+// periodic is what the elected process brings about again and again: one line for
+// each.
+func periodic(c *Config) []*river.PeriodicJob {
+	list := []*river.PeriodicJob{
+		again(c.sweep, sweepArgs{}, queueUpkeep),
 	}
+	for _, chore := range c.Chores {
+		list = append(list, again(chore.Every, choreArgs{Name: chore.Name}, queueUpkeep))
+	}
+	return list
+}
+
+// again makes a job at intervals, unless the last one is still to end: one at a
+// time, on one of many instances, also while the elected process changes. A new
+// one makes it at once, for it does not know when the last one ran: what is done
+// so must be safe to do twice.
+func again(every time.Duration, args river.JobArgs, queue string) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(every), func() (river.JobArgs, *river.InsertOpts) {
+		return args, &river.InsertOpts{Queue: queue, MaxAttempts: periodicAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unended}}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
+}
+
+// periodicAttempts is how often periodic work is tried before somebody hears of
+// it; the next interval tries again anyway.
+const periodicAttempts = 5
+
+// unended are the states of a job that will run, or does.
+var unended = []rivertype.JobState{
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
 // sweepArgs ask for jobs that are missing.
@@ -39,8 +62,7 @@ func (sweepArgs) Kind() string { return "sweep" }
 
 type sweeper struct {
 	river.WorkerDefaults[sweepArgs]
-	pool  *pgxpool.Pool
-	every time.Duration
+	pool *pgxpool.Pool
 }
 
 // Work implements river.Worker.
@@ -50,6 +72,9 @@ func (s *sweeper) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	}
 	if _, err := s.pool.Exec(ctx, leaseSweepSQL); err != nil {
 		return fmt.Errorf("forget leases of what is purged: %w", err)
+	}
+	if _, err := s.pool.Exec(ctx, forgetWorkersSQL); err != nil {
+		return fmt.Errorf("forget workers that ended: %w", err)
 	}
 	return nil
 }

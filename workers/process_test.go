@@ -33,6 +33,7 @@ import (
 const (
 	helperURL  = "ICECORE_TEST_WORKER"
 	helperRoot = "ICECORE_TEST_WORKER_ROOT"
+	helperDoes = "ICECORE_TEST_WORKER_DOES" // "chores": takes part in the election
 )
 
 func TestMain(m *testing.M) {
@@ -71,10 +72,15 @@ func helper(url, root string) error {
 		Log: store, Idempotency: store, Resolver: projections.NewResolver(pool, projections.Options{}), Claims: projections.NewClaims(pool),
 		Details: projections.NewDetails(pool), Profiles: stores, Documents: library, Authorizer: allowall.Authorizer{}, Clock: clock.System{}, IDs: source,
 	})
-	w, err := New(Config{
+	c := Config{
 		Pool: pool, Commands: service, Documents: library, Clock: clock.System{}, PurgeRate: 100,
 		poll: 10 * time.Millisecond, slice: 20 * time.Second, lease: 3 * time.Second, follows: true,
-	})
+	}
+	if os.Getenv(helperDoes) == "chores" {
+		c.follows, c.dead = false, 2*time.Second
+		c.Chores = []Chore{{Name: "only-one", Every: 200 * time.Millisecond, Do: onlyOne(pool)}}
+	}
+	w, err := New(c)
 	if err != nil {
 		return err
 	}
@@ -85,12 +91,20 @@ func helper(url, root string) error {
 // startHelper starts a worker as a process of its own.
 func startHelper(t *testing.T, w *world) *exec.Cmd {
 	t.Helper()
+	cmd, _ := startProcess(t, w)
+	return cmd
+}
+
+// startProcess starts one and returns what it prints after it runs.
+func startProcess(t *testing.T, w *world, env ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), helperURL+"="+w.DB.URL(pgtest.RoleApp), helperRoot+"="+filepath.Dir(w.Root))
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -106,7 +120,7 @@ func startHelper(t *testing.T, w *world) *exec.Cmd {
 	if !lines.Scan() || lines.Text() != "running" {
 		t.Fatalf("the helper said %q", lines.Text())
 	}
-	return cmd
+	return cmd, lines
 }
 
 // eventually waits for a condition that another goroutine or process brings
@@ -183,10 +197,13 @@ func TestALongPurgeMakesWay(t *testing.T) {
 	c := w.config()
 	c.PurgeRate, c.slice = 200, 250*time.Millisecond
 	defer w.run(c)()
-	eventually(t, "the purge", func() bool { _, dropped, _ := w.state(tb.ID); return dropped == 0 })
+	eventually(t, "the purge", func() bool { return w.jobs("completed") == 1 })
 	w.requireGone(tb)
-	var attempt, snoozes int
-	err := w.Pool.QueryRow(t.Context(), "SELECT attempt, coalesce((metadata->>'snoozes')::int, 0) FROM river.river_job WHERE kind = 'purge'").Scan(&attempt, &snoozes)
+	var attempt, snoozes, done, total int
+	err := w.Pool.QueryRow(t.Context(), "SELECT attempt, coalesce((metadata->>'snoozes')::int, 0), (metadata->'progress'->>'done')::int, (metadata->'progress'->>'total')::int FROM river.river_job WHERE kind = 'purge'").Scan(&attempt, &snoozes, &done, &total)
+	if done < 150 || total == 0 { // over all slices; what the metadata reaches is known beforehand
+		t.Errorf("%d of %d files", done, total)
+	}
 	if err != nil || attempt > 1 || snoozes < 1 {
 		t.Errorf("attempt %d after %d snoozes, %v", attempt, snoozes, err)
 	}
@@ -219,7 +236,7 @@ func TestPurgeSurvivesKill(t *testing.T) {
 		t.Errorf("%d starts, %d ends, %d jobs run", n, m, w.jobs("running"))
 	}
 	c := w.config()
-	c.slice, c.rescue = 200*time.Millisecond, 300*time.Millisecond
+	c.dead = 300 * time.Millisecond
 	defer w.run(c)()
 	eventually(t, "the purge", func() bool { _, dropped, _ := w.state(tb.ID); return dropped == 0 })
 	w.requireGone(tb)

@@ -203,12 +203,16 @@ func (r *purgeRun) scan(ctx context.Context, limit time.Duration) (catalog.Purge
 	report := catalog.PurgeStarted{Everything: r.Announced.Everything, KeepsData: r.Announced.KeepsData, Outside: []string{}, OutsideMore: r.blind}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	bytes := 0
+	bytes, files := 0, int64(0)
 	look := func(location string) error {
 		if bounded.Err() != nil {
 			return errScanned
 		}
-		if location == "" || !r.first(location) || r.own(ctx, location) {
+		if location == "" || !r.first(location) {
+			return nil
+		}
+		if r.own(ctx, location) {
+			files++
 			return nil
 		}
 		if bytes += len(location); len(report.Outside) == catalog.MaxReported || bytes > maxReport || !catalog.Reportable(location) {
@@ -239,8 +243,11 @@ func (r *purgeRun) scan(ctx context.Context, limit time.Duration) (catalog.Purge
 			return r.files(ctx, path, look)
 		})
 	}
-	if errors.Is(err, errScanned) {
+	switch {
+	case errors.Is(err, errScanned):
 		report.OutsideMore, err = true, nil
+	case !report.KeepsData:
+		expect(ctx, files) // and what lies below the claims beside them
 	}
 	clear(r.seen)
 	return report, err
@@ -378,6 +385,7 @@ func (r *purgeRun) unlink(ctx context.Context, location string) error {
 	switch {
 	case err == nil:
 		r.deleted++
+		advance(ctx, 1)
 		return nil
 	case elsewhere(err):
 		return nil

@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/reports"
-	"github.com/icecore-catalog/icecore/projections/document"
 )
 
 // What runs beside the requests, each until ctx ends. Nothing here may fail
@@ -27,32 +24,8 @@ func (s *server) checkpoint(ctx context.Context) error {
 	})
 }
 
-const (
-	// tidyEvery is how often rows that have had their time are removed.
-	tidyEvery = 10 * time.Minute
-	// tidyPage bounds one statement of the removal.
-	tidyPage = 1000
-	// staleDocument is how long a document that is nobody's current state stays
-	// in the database's cache, for readers that resolved before.
-	staleDocument = time.Hour
-)
-
-// tidy removes outcomes of idempotency keys that have expired, cached documents
-// of states that are over, and metrics reports and counts of requests that have
-// had their time.
-func (s *server) tidy(ctx context.Context, now clock.Clock) error {
-	return every(ctx, tidyEvery, func() {
-		_, expired := s.store.ExpireIdempotency(ctx)
-		swept := drain(func() (int64, error) {
-			return document.Sweep(ctx, s.pools.append, now.Now().Add(-staleDocument), tidyPage)
-		})
-		measured := s.ExpireMetrics(ctx, now.Now())
-		counted := s.expireUsage(ctx, now)
-		if err := errors.Join(expired, swept, measured, counted); err != nil && ctx.Err() == nil {
-			s.log.Warn("expired rows were not removed", "error", err)
-		}
-	})
-}
+// tidyPage bounds one statement of a removal.
+const tidyPage = 1000
 
 // ExpireMetrics removes the metrics reports whose retention is over, and the
 // oldest of those that are more than may be stored.

@@ -127,6 +127,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	if roles.worker {
 		if s.workers, err = workers.New(workers.Config{
 			Pool: s.pools.jobs, Commands: s.commands, Documents: s.documents, Clock: now, Logger: log, PurgeRate: c.Jobs.PurgeRate,
+			Chores: s.chores(now),
 		}); err != nil {
 			return nil, err
 		}
@@ -219,7 +220,6 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 	group.Go(func() error { return s.checkpoint(beside) })
 	group.Go(func() error { return s.follow(beside) })
 	group.Go(func() error { return s.countUsage(beside, clock.System{}) })
-	group.Go(func() error { return s.tidy(beside, clock.System{}) })
 	group.Go(func() error { return s.work(beside) })
 
 	served := make(chan error, 1)
