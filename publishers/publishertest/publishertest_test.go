@@ -109,7 +109,7 @@ func (m *memory) harness() publishertest.Harness {
 		Refuse: func(_ *testing.T, id string) { m.set(func() { m.refuse = id }) },
 		Stop:   func(*testing.T) { m.set(func() { m.away = true }) },
 		Start:  func(*testing.T) { m.set(func() { m.away = false }) },
-		LoseAnswer: func(_ *testing.T, publish func() error) error {
+		LoseAnswer: func(_ *testing.T, _ int, publish func() error) error {
 			m.set(func() { m.silent = true })
 			defer m.set(func() { m.silent = false })
 			return publish()

@@ -57,10 +57,10 @@ type Harness struct {
 	// Stop takes the destination away (a process is killed), Start brings it back
 	// with what it held and where it was. nil for one that can't be away.
 	Stop, Start func(t *testing.T)
-	// LoseAnswer calls publish so that the destination takes all of it while the
-	// publisher is not told, and returns publish's error. nil for a destination
-	// that can't be brought to it.
-	LoseAnswer func(t *testing.T, publish func() error) error
+	// LoseAnswer calls publish, which is of so many events, in a way that the
+	// destination takes all of them while the publisher is not told, and returns
+	// publish's error. nil for a destination that can't be brought to it.
+	LoseAnswer func(t *testing.T, events int, publish func() error) error
 }
 
 // Run runs the suite; each test gets a destination of its own.

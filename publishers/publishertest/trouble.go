@@ -57,7 +57,7 @@ func lostAnswer(t *testing.T, h Harness) {
 	for _, another := range []bool{false, true} {
 		batch := log.Append(10)
 		previous := last(all)
-		err := h.LoseAnswer(t, func() error {
+		err := h.LoseAnswer(t, len(batch), func() error {
 			return p.Publish(Topic, Messages(t, t.Context(), batch, previous)...)
 		})
 		wantTransient(t, "Publish", err)
