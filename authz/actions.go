@@ -12,6 +12,10 @@ const (
 	ServerCreateProject Action = "server.create_project"
 	ServerListProjects  Action = "server.list_projects"
 
+	// All events of all projects go to a destination, so that it is the server's.
+	ServerListDestinations   Action = "server.list_destinations"
+	ServerManageDestinations Action = "server.manage_destinations"
+
 	ProjectGetMetadata           Action = "project.get_metadata"
 	ProjectRename                Action = "project.rename"
 	ProjectDelete                Action = "project.delete"

@@ -72,7 +72,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
-	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind} {
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, destinationKind} {
 		if k, ok := group(typ); ok {
 			return k, true
 		}
@@ -93,6 +93,8 @@ func Types() []string {
 		TypeTablePurgeStarted, TypeTablePurged, TypeTableSuperseded,
 		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,
 		TypeViewPurgeStarted, TypeViewPurged, TypeViewSuperseded,
+		TypeDestinationCreated, TypeDestinationUpdated, TypeDestinationPaused, TypeDestinationResumed, TypeDestinationReplayed,
+		TypeDestinationSkipped, TypeDestinationRetried, TypeDestinationRemoved,
 	}
 }
 

@@ -9,13 +9,14 @@ type Entity string
 
 // The entities that have events today.
 const (
-	EntityServer    Entity = "server"
-	EntityProject   Entity = "project"
-	EntityWarehouse Entity = "warehouse"
-	EntityNamespace Entity = "namespace"
-	EntityTable     Entity = "table"
-	EntityView      Entity = "view"
-	EntityLog       Entity = "log"
+	EntityServer      Entity = "server"
+	EntityProject     Entity = "project"
+	EntityWarehouse   Entity = "warehouse"
+	EntityNamespace   Entity = "namespace"
+	EntityTable       Entity = "table"
+	EntityView        Entity = "view"
+	EntityDestination Entity = "destination"
+	EntityLog         Entity = "log"
 )
 
 var (

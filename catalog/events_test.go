@@ -43,7 +43,27 @@ func samples() map[string]catalog.Event {
 	view := catalog.ViewFile{MetadataFile: file, CurrentVersion: 2}
 	view.Format = 1
 	const claim = "file//srv/demo/orders/"
+	destination := catalog.DestinationConfig{
+		Name: "Warehouse stream", Settings: json.RawMessage(`{"password-secret":"nats-password","url":"tls://nats.example:4222","user":"icecore"}`), OnRefusal: catalog.OnRefusalHalt,
+		Filter: catalog.DestinationFilter{Projects: []ids.ID{}, Warehouses: []ids.ID{}, Entities: []string{}, Types: []string{}},
+	}
+	narrow := catalog.DestinationConfig{
+		Name: "orders", Settings: json.RawMessage(`{}`), OnRefusal: catalog.OnRefusalPark, Filter: catalog.DestinationFilter{
+			Projects: []ids.ID{catalog.DefaultProject}, Warehouses: []ids.ID{id(1)}, Entities: []string{"table", "view"}, Types: []string{"dev.icecore.table.committed"},
+		},
+	}
+	refused := catalog.RefusedEvent{Name: "orders", Position: 4711, Event: id(7)}
 	return map[string]catalog.Event{
+		"destination.created/all":                &catalog.DestinationCreated{DestinationConfig: destination, Kind: "nats", Start: catalog.DestinationStart{From: catalog.StartBeginning}},
+		"destination.created/filtered":           &catalog.DestinationCreated{DestinationConfig: narrow, Kind: "kafka", Paused: true, Start: catalog.DestinationStart{From: catalog.StartNow, After: 1234567, Epoch: 2}},
+		"destination.updated/renamed":            &catalog.DestinationUpdated{From: "orders", DestinationConfig: destination},
+		"destination.paused/by-hand":             &catalog.DestinationPaused{Name: "orders"},
+		"destination.resumed/again":              &catalog.DestinationResumed{Name: "orders"},
+		"destination.replayed/by-time":           &catalog.DestinationReplayed{Name: "orders", Start: catalog.DestinationStart{From: catalog.StartTime, TimeMS: ptr[int64](1717000000000), After: 99, Epoch: 1}},
+		"destination.replayed/by-position":       &catalog.DestinationReplayed{Name: "orders", Start: catalog.DestinationStart{From: catalog.StartPosition, After: 99, Epoch: 1}},
+		"destination.skipped/refused":            &catalog.DestinationSkipped{RefusedEvent: refused, Epoch: 1},
+		"destination.retried/parked":             &catalog.DestinationRetried{RefusedEvent: refused},
+		"destination.removed/gone":               &catalog.DestinationRemoved{Name: "orders"},
 		"server.bootstrapped/first":              &catalog.ServerBootstrapped{TermsAccepted: true, DefaultProject: catalog.DefaultProject},
 		"server.bootstrapped/no-project":         &catalog.ServerBootstrapped{TermsAccepted: true},
 		"project.created/default":                &catalog.ProjectCreated{Name: "Default Project"},

@@ -112,6 +112,10 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 		"delete warehouse": func() error {
 			return k.Commands.DeleteWarehouse(ctx, call(), commands.DeleteWarehouse{Warehouse: k.Warehouse, Force: true})
 		},
+		"create destination": func() error {
+			_, err := k.Commands.CreateDestination(ctx, call(), commands.CreateDestination{Name: "d", Kind: "log"})
+			return err
+		},
 		"list warehouses": func() error { _, err := k.Queries.ListWarehouses(ctx, actor, ids.Nil); return err },
 		"get warehouse":   func() error { _, err := k.Queries.GetWarehouse(ctx, actor, k.Warehouse); return err },
 		"metrics reports": func() error {
@@ -134,6 +138,9 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 		"rename": func() error {
 			return k.Commands.RenameTable(ctx, call(), commands.RenameTable{Warehouse: k.Warehouse, Source: kit.At("db", "t"), Destination: kit.At("db", "u")})
 		},
+	}
+	for name, id := range map[string]ids.ID{"a destination": k.Destination("stays"), "no destination": k.IDs.New()} {
+		destinations(k, all, name, id, call)
 	}
 	for _, db := range []string{"db", "no"} {
 		levels := []string{db}
@@ -245,6 +252,7 @@ func TestWithoutRightsNothingIsTouched(t *testing.T) {
 	owner.Namespace("db")
 	table := owner.Table("db", "t")
 	newView(owner, "db", "v")
+	owner.Destination("stays")
 	for name, authorizer := range map[string]authz.Authorizer{
 		"hidden": authztest.DenyAll{}, "visible": authztest.DenyAll{Visible: true}, "away": authztest.Failing{},
 	} {

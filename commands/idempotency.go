@@ -39,6 +39,7 @@ var finalKinds = []struct {
 	{catalog.NoSuchTable, "NoSuchTable", 404},
 	{catalog.NoSuchView, "NoSuchView", 404},
 	{catalog.NoSuchProject, "NoSuchProject", 404},
+	{catalog.NoSuchDestination, "NoSuchDestination", 404},
 	{catalog.NotFound, "NotFound", 404},
 	{catalog.Unsupported, "Unsupported", 406},
 	{catalog.AlreadyExists, "AlreadyExists", 409},

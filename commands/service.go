@@ -44,6 +44,10 @@ type DetailReader interface {
 	Project(ctx context.Context, id ids.ID) (p projections.ProjectDetails, found bool, err error)
 	// Warehouse returns what a warehouse is beside its facts.
 	Warehouse(ctx context.Context, id ids.ID) (projections.WarehouseDetails, error)
+	// Destination returns a destination with its guard and how it is doing.
+	Destination(ctx context.Context, id ids.ID) (d projections.Destination, found bool, err error)
+	// Parked returns events that a destination refused for good, after a position.
+	Parked(ctx context.Context, destination ids.ID, after int64, limit int) ([]projections.ParkedEvent, error)
 	// TabularByUUID finds a table or view by its table-uuid, Nil if there is none.
 	TabularByUUID(ctx context.Context, warehouse, tableUUID ids.ID) (ids.ID, error)
 }
@@ -62,11 +66,14 @@ type Deps struct {
 	Claims      ClaimReader
 	Details     DetailReader
 	Profiles    ProfileValidator
+	Places      PlaceReader
 	Documents   *documents.Library
 	Authorizer  authz.Authorizer
 	Clock       clock.Clock
 	IDs         ids.Source
 
+	// DestinationKinds are what the server can publish to; nil publishes nowhere.
+	DestinationKinds DestinationKinds
 	// Reports takes metrics reports; nil lets them go.
 	Reports ReportKeeper
 	// Sleep waits between two tries; nil waits for real.

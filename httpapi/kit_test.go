@@ -118,7 +118,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 	deps := httpapi.Deps{
 		Commands: commands.New(commands.Deps{
 			Log: store, Idempotency: store, Resolver: resolver, Claims: projections.NewClaims(s.db.App), Details: projections.NewDetails(s.db.App),
-			Profiles: stores, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
+			Profiles: stores, Places: store, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
 			Reports: keeper,
 		}),
 		Queries: queries.New(queries.Deps{

@@ -183,7 +183,7 @@ func whereKey(t *table) string {
 }
 
 // Inline returns the projectors that [eventstore.Log] runs in every commit.
-func Inline() []eventstore.Projector { return []eventstore.Projector{inline{}} }
+func Inline() []eventstore.Projector { return []eventstore.Projector{inline{}, cursors{}} }
 
 // inline keeps all inline read models: each payload is decoded once.
 type inline struct{}

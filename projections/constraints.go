@@ -27,6 +27,8 @@ const (
 	// TabularNamespaceFK: the namespace is gone (create, rename), or still holds
 	// tables or views (drop).
 	TabularNamespaceFK = "tabular_namespace_fk"
+	// DestinationNameKey: another destination has that name.
+	DestinationNameKey = "destination_name_key"
 	// LocationClaimOverlap: the location lies below, above or at one that
 	// another object owns, in any warehouse of the same store.
 	LocationClaimOverlap = "location_claim_overlap"

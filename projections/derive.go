@@ -19,6 +19,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	if list, known := deriveManagement(r, event); known {
 		return list, nil
 	}
+	if catalog.EntityOf(event.EventType()) == catalog.EntityDestination {
+		return deriveDestination(r, event)
+	}
 	if r.Warehouse.IsNil() || r.Project.IsNil() {
 		return nil, errNoWarehouse
 	}

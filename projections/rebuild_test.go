@@ -71,7 +71,25 @@ func (w *world) history() (warehouse *object) {
 		TableName: created.TableName, TableUUID: r.uuid, Location: created.Location, Overwrites: true, Previous: r.pointer,
 		MetadataFile: metadataFile("file:///srv/new.json"), ClaimsAdded: []string{"file//srv/new/"}, ClaimsRemoved: created.Claims,
 	}})
+	w.destinations()
 	return wh
+}
+
+// destinations does one of everything to a destination and leaves one.
+func (w *world) destinations() {
+	w.Helper()
+	gone, kept := destinationStep("Orders", 0), destinationStep("other", 2)
+	w.must(gone)
+	w.must(kept)
+	w.must(step{on: gone.on, close: true, event: &catalog.DestinationRemoved{Name: "Orders"}})
+	for _, event := range []catalog.Event{
+		&catalog.DestinationUpdated{From: "other", DestinationConfig: destinationConfig("orders")},
+		&catalog.DestinationPaused{Name: "orders"},
+		&catalog.DestinationResumed{Name: "orders"},
+		&catalog.DestinationReplayed{Name: "orders", Start: catalog.DestinationStart{From: catalog.StartNow, After: 5, Epoch: 1}},
+	} {
+		w.must(step{on: kept.on, event: event})
+	}
 }
 
 func (w *world) compare(pageSize int) projections.Report {

@@ -60,6 +60,8 @@ func Tables() []Table {
 		{"river", "river_queue", Operational, "queues that somebody paused"},
 		{"river", "river_notification", Operational, "unused: jobs are polled for"},
 		{"river", "river_migration", Operational, "which of River's migrations the schema holds"},
+		{"publish", "destination", Operational, "how far destinations have come, and whether they work"},
+		{"publish", "parked", Operational, "events that a destination refused for good"},
 		{"icecore_schema", "migration", Operational, "which migrations ran"},
 		{"rm", "tabular_search", Followed, "trigrams of tables and views, for the search"},
 		{"rm", "warehouse_statistics", Followed, "how many tables and views in each hour"},
@@ -140,6 +142,14 @@ var (
 			{"purging", "boolean"}, {"keeps_data", "boolean"},
 		},
 	}
+	destinationTable = &table{
+		schema: "rm", name: "destination", why: "where the log is published to", keys: 1, rank: 6, inline: true, unique: []string{"name_fold1"},
+		columns: []column{
+			{"destination_id", "uuid"}, {"name", "text"}, {"name_fold1", "text"}, {"kind", "text"}, {"settings", "text"}, {"filter", "text"},
+			{"on_refusal", "text"}, {"paused", "boolean"}, {"start_epoch", "bigint"}, {"start_position", "bigint"}, {"start_version", "bigint"},
+			{"stream_version", "bigint"},
+		},
+	}
 	streamTable = &table{
 		schema: "es", name: "stream", why: "the guards: version, pointer and mark", keys: 1,
 		columns: []column{
@@ -150,5 +160,5 @@ var (
 )
 
 func derivedTables() []*table {
-	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, streamTable}
+	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, destinationTable, streamTable}
 }

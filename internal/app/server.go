@@ -111,7 +111,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	}
 	s.commands = commands.New(commands.Deps{
 		Log: telemetry.LogAppends(s.store, log), Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read), Details: projections.NewDetails(s.pools.read),
-		Profiles: stores, Documents: s.documents, Authorizer: authorizer,
+		Profiles: stores, Places: s.store, Documents: s.documents, Authorizer: authorizer,
 		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported,
 	})
 	s.queries = queries.New(queries.Deps{

@@ -50,6 +50,9 @@ type Setup struct {
 	Damaged bool
 	// Projectors run in each commit beside the read models.
 	Projectors []eventstore.Projector
+	// DestinationKinds are what can be published to; nil means all there are, with
+	// any settings.
+	DestinationKinds commands.DestinationKinds
 	// NoSaver keeps documents out of the database's cache.
 	NoSaver bool
 }
@@ -144,10 +147,15 @@ func New(t testing.TB, setup Setup) *Kit {
 	if authorizer == nil {
 		authorizer = allowall.Authorizer{}
 	}
+	if setup.DestinationKinds == nil {
+		anything := func(map[string]string) error { return nil }
+		setup.DestinationKinds = commands.DestinationKinds{"kafka": anything, "log": anything, "nats": anything, "webhook": anything}
+	}
 	parts := Parts{
 		Commands: commands.Deps{
 			Log: noDeadlocks{k.Store, t}, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool), Details: projections.NewDetails(k.Pool),
-			Profiles: stores, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
+			Profiles: stores, Places: k.Store, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
+			DestinationKinds: setup.DestinationKinds,
 		},
 		Queries: queries.Deps{
 			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer, Reports: reports.NewStore(k.Pool),
@@ -193,6 +201,43 @@ func (k *Kit) NewWarehouse(name, folder string) ids.ID {
 		k.Fatalf("create warehouse %s: %v", name, err)
 	}
 	return w.ID
+}
+
+// Destination returns the destination of that name, of kind log, which is made if
+// need be.
+func (k *Kit) Destination(name string) ids.ID {
+	k.Helper()
+	d, found, err := projections.NewDetails(k.Pool).DestinationNamed(k.Context(), name)
+	if err == nil && !found {
+		d, err = k.Commands.CreateDestination(k.Context(), k.Call(), commands.CreateDestination{Name: name, Kind: "log"})
+	}
+	if err != nil {
+		k.Fatalf("destination %s: %v", name, err)
+	}
+	return d.ID
+}
+
+// Exec runs a statement beside the catalog and returns how many rows it touched.
+func (k *Kit) Exec(sql string, args ...any) int64 {
+	k.Helper()
+	tag, err := k.Pool.Exec(k.Context(), sql, args...)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return tag.RowsAffected()
+}
+
+// Sequence gives positions to what was appended.
+func (k *Kit) Sequence() {
+	k.Helper()
+	q := k.Store.Sequencer()
+	defer q.Close()
+	for worked := true; worked; {
+		var err error
+		if worked, err = q.RunOnce(k.Context()); err != nil {
+			k.Fatalf("sequence: %v", err)
+		}
+	}
 }
 
 // Profile is the storage profile of a folder.

@@ -1,0 +1,1 @@
+DELETE FROM publish.parked WHERE destination_id = $1

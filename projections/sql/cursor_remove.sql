@@ -1,0 +1,1 @@
+DELETE FROM publish.destination WHERE destination_id = $1
