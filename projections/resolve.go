@@ -23,8 +23,12 @@ type Options struct {
 	// MaxBatch is how many queries share a statement, 64 by default. A call
 	// with more has a statement of its own.
 	MaxBatch int
-	// InFlight is how many statements run at once, 2 by default.
+	// InFlight is how many statements run at once, 2 by default. A second one
+	// goes only when what waits fills it, or when those in flight are overdue.
 	InFlight int
+	// Overdue is how long a statement keeps others from going beside it, 25 ms by
+	// default.
+	Overdue time.Duration
 	// Timeout bounds a shared statement, 30 s by default; a call's own context
 	// bounds its waiting.
 	Timeout time.Duration
@@ -34,10 +38,11 @@ type Options struct {
 var ErrResolverClosed = errors.New("the resolver is closed")
 
 // SharedResolver answers queries with one statement for all that wait. A call
-// that finds a free slot goes at once, in its own goroutine and under its own
-// context. Others wait for the next slot and then go together; so the facts of
-// every call are read after it arrived (law 4), and the busier the server, the
-// cheaper each call.
+// that finds nothing in flight goes at once, in its own goroutine and under its
+// own context. Others wait until that one is back and then go together; so the
+// facts of every call are read after it arrived (law 4), and the busier the
+// server, the cheaper each call. A full statement doesn't wait, nor does anybody
+// behind a statement that hangs.
 type SharedResolver struct {
 	db   Querier
 	opts Options
@@ -46,7 +51,12 @@ type SharedResolver struct {
 
 	mu      sync.Mutex
 	running int     // statements in flight
+	gone    int64   // statements that have gone out so far
+	late    int     // of those in flight, which are overdue
+	lateTo  int64   // the overdue ones are among the first lateTo that went
 	waiting []*call // in order of arrival
+	queued  int     // queries of those
+	watched bool    // a timer looks after those that wait
 	closed  bool
 	idle    chan struct{} // closed when closed and nothing runs
 }
@@ -64,6 +74,9 @@ func NewResolver(db Querier, opts Options) *SharedResolver {
 	}
 	if opts.Timeout <= 0 {
 		opts.Timeout = 30 * time.Second
+	}
+	if opts.Overdue <= 0 {
+		opts.Overdue = 25 * time.Millisecond
 	}
 	return &SharedResolver{db: db, opts: opts, idle: make(chan struct{})}
 }
@@ -111,12 +124,12 @@ func (r *SharedResolver) Resolve(ctx context.Context, queries ...Query) ([]Facts
 		r.mu.Unlock()
 		return nil, ErrResolverClosed
 	}
-	if r.running < r.opts.InFlight {
-		r.running++
+	if r.running == r.late && r.running < r.opts.InFlight {
+		number := r.depart()
 		r.mu.Unlock()
 		facts := make([]Facts, len(queries))
 		err := r.statement(ctx, [][]Query{queries}, [][]Facts{facts})
-		r.release()
+		r.release(number)
 		if err != nil {
 			return nil, fmt.Errorf("resolve: %w", err)
 		}
@@ -124,6 +137,11 @@ func (r *SharedResolver) Resolve(ctx context.Context, queries ...Query) ([]Facts
 	}
 	c := &call{queries: queries, done: make(chan struct{})}
 	r.waiting = append(r.waiting, c)
+	r.queued += len(queries)
+	if r.running < r.opts.InFlight && r.queued >= r.opts.MaxBatch {
+		go r.serve(r.depart())
+	}
+	r.watch()
 	r.mu.Unlock()
 
 	select {
@@ -152,38 +170,84 @@ func (r *SharedResolver) abandon(c *call) {
 	for i, other := range r.waiting {
 		if other == c {
 			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
+			r.queued -= len(c.queries)
 			return
 		}
 	}
 }
 
-// release gives up a slot, or hands it to a goroutine for those that wait.
-func (r *SharedResolver) release() {
-	if ctx, b := r.take(); b != nil {
+// depart takes a slot and returns the number of the statement that goes on it;
+// the caller holds the mutex.
+func (r *SharedResolver) depart() (number int64) {
+	r.running++
+	r.gone++
+	return r.gone
+}
+
+// watch has somebody look after the calls that wait while a slot is free, in
+// case the statements in flight hang; the caller holds the mutex.
+func (r *SharedResolver) watch() {
+	if r.watched || len(r.waiting) == 0 || r.running >= r.opts.InFlight {
+		return
+	}
+	r.watched = true
+	gone := r.gone
+	time.AfterFunc(r.opts.Overdue, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.watched = false
+		if r.gone == gone && r.running < r.opts.InFlight && len(r.waiting) > 0 {
+			r.late, r.lateTo = r.running, gone
+			go r.serve(r.depart())
+		}
+		r.watch()
+	})
+}
+
+// release gives up the slot of a statement that is back, or hands it to a
+// goroutine for those that wait.
+func (r *SharedResolver) release(number int64) {
+	if ctx, b, number := r.take(number); b != nil {
 		go func() {
-			for ; b != nil; ctx, b = r.take() {
-				r.run(ctx, b)
-			}
+			r.run(ctx, b)
+			r.serve(number)
 		}()
 	}
 }
 
-// take forms the next batch, or frees the slot when nobody waits.
-func (r *SharedResolver) take() (context.Context, *batch) {
+// serve answers those that wait, a statement after the other, on a slot that it
+// gives up in the end. number is that of the statement that the slot was for.
+func (r *SharedResolver) serve(number int64) {
+	ctx, b, number := r.take(number)
+	for b != nil {
+		r.run(ctx, b)
+		ctx, b, number = r.take(number)
+	}
+}
+
+// take forms the next batch on the slot of a statement that is back, or frees
+// the slot: when nobody waits, or when they can wait for a statement in flight.
+func (r *SharedResolver) take(number int64) (context.Context, *batch, int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if number <= r.lateTo && r.late > 0 {
+		r.late--
+	}
+	r.running--
 	n, queries := 0, 0
 	for n < len(r.waiting) && (n == 0 || queries+len(r.waiting[n].queries) <= r.opts.MaxBatch) {
 		queries += len(r.waiting[n].queries)
 		n++
 	}
-	if n == 0 {
-		r.running--
+	if n == 0 || r.running > r.late && r.queued < r.opts.MaxBatch {
 		if r.closed && r.running == 0 {
 			close(r.idle)
 		}
-		return nil, nil
+		r.watch()
+		return nil, nil, 0
 	}
+	number = r.depart()
+	r.queued -= queries
 	ctx, cancel := context.WithTimeout(context.Background(), r.opts.Timeout)
 	b := &batch{calls: append([]*call(nil), r.waiting[:n]...), alive: n, cancel: cancel}
 	for _, c := range b.calls {
@@ -192,7 +256,7 @@ func (r *SharedResolver) take() (context.Context, *batch) {
 	left := copy(r.waiting, r.waiting[n:])
 	clear(r.waiting[left:])
 	r.waiting = r.waiting[:left]
-	return ctx, b
+	return ctx, b, number
 }
 
 // run answers the calls of a batch.

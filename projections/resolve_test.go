@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -195,7 +196,7 @@ func TestCallsThatWaitShareAStatement(t *testing.T) {
 	w := newWorld(t)
 	w.bootstrap()
 	g := &gate{pool: w.db.App, arrived: make(chan int), pass: make(chan struct{})}
-	r := projections.NewResolver(g, projections.Options{MaxBatch: 4, InFlight: 2})
+	r := projections.NewResolver(g, projections.Options{MaxBatch: 4, InFlight: 2, Overdue: time.Hour})
 	var group sync.WaitGroup
 	call := func(ctx context.Context, n int) *error {
 		var err error
@@ -215,12 +216,14 @@ func TestCallsThatWaitShareAStatement(t *testing.T) {
 		}()
 		return &err
 	}
-	// A lone call goes at once, and so does a second.
-	errs := []*error{call(t.Context(), 1), call(t.Context(), 1)}
-	for range 2 {
-		if n := <-g.arrived; n != 1 {
-			t.Fatalf("a lone call has %d queries in its statement", n)
-		}
+	// A lone call goes at once, and so does what fills a statement.
+	errs := []*error{call(t.Context(), 1)}
+	if n := <-g.arrived; n != 1 {
+		t.Fatalf("a lone call has %d queries in its statement", n)
+	}
+	errs = append(errs, call(t.Context(), 4))
+	if n := <-g.arrived; n != 4 {
+		t.Fatalf("a full statement has %d queries", n)
 	}
 	// Five wait: three share a statement up to MaxBatch queries, one is left
 	// out because its caller went away, a large one has its own.
@@ -261,6 +264,67 @@ func TestCallsThatWaitShareAStatement(t *testing.T) {
 	}
 	if _, err := r.Resolve(t.Context(), projections.Query{}); !errors.Is(err, projections.ErrResolverClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// firstHangs is a gate whose first statement comes to no end.
+type firstHangs struct {
+	*gate
+	once sync.Once
+	hung chan struct{}
+}
+
+func (h *firstHangs) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	first := false
+	h.once.Do(func() { first = true })
+	if first {
+		close(h.hung)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.gate.Query(ctx, sql, args...)
+}
+
+// TestNobodyWaitsBehindAStatementThatHangs: of two slots one is lost, and the
+// other serves as if it were the only one.
+func TestNobodyWaitsBehindAStatementThatHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.bootstrap()
+	g := &gate{pool: w.db.App, arrived: make(chan int), pass: make(chan struct{})}
+	first := &firstHangs{gate: g, hung: make(chan struct{})}
+	r := projections.NewResolver(first, projections.Options{Overdue: time.Millisecond})
+	results := make(chan error, 8)
+	call := func(ctx context.Context) {
+		go func() { _, err := r.Resolve(ctx, projections.Query{}); results <- err }()
+	}
+	hung, end := context.WithCancel(t.Context())
+	call(hung)
+	<-first.hung
+	for range 3 {
+		call(t.Context()) // goes when the one before it is overdue, or at once
+		<-g.arrived
+		for i := range 2 {
+			call(t.Context())
+			waitQueued(r, i+1)
+		}
+		g.pass <- struct{}{}
+		if n := <-g.arrived; n != 2 {
+			t.Fatalf("two calls that wait have a statement of %d", n)
+		}
+		g.pass <- struct{}{}
+		for range 3 {
+			if err := <-results; err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end()
+	if err := <-results; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller of the statement that hung got %v", err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
