@@ -34,17 +34,26 @@ func (*resource) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // router finds the route of a request on its escaped path. gorilla/mux matches
 // templates; unknown paths and wrong methods are answered here, outside of it,
-// in the error model.
+// in the error model. No part of a template matches a slash, so templates are
+// kept apart by how many they have: mux tries one after the other.
 type router struct {
-	mux    *mux.Router
+	muxes  map[int]*mux.Router // by slashes
 	render middleware.Renderer
 }
 
 func newRouter(render middleware.Renderer) *router {
-	return &router{
-		mux:    mux.NewRouter().UseEncodedPath().SkipClean(true).StrictSlash(false),
-		render: render,
+	return &router{muxes: map[int]*mux.Router{}, render: render}
+}
+
+// of returns the mux of all paths, or templates, with as many slashes as path.
+func (rt *router) of(path string) *mux.Router {
+	slashes := strings.Count(path, "/")
+	m, ok := rt.muxes[slashes]
+	if !ok {
+		m = mux.NewRouter().UseEncodedPath().SkipClean(true).StrictSlash(false)
+		rt.muxes[slashes] = m
 	}
+	return m
 }
 
 // add registers a group of routes below root. Routes of one template must
@@ -55,7 +64,7 @@ func (rt *router) add(root string, routes []wire.Route) {
 		template := root + route.Template
 		if current == nil || current.template != template {
 			current = &resource{template: template, methods: map[string]wire.Route{}}
-			rt.mux.Handle(muxPattern(template), current)
+			rt.of(template).Handle(muxPattern(template), current)
 		}
 		current.methods[route.Method] = route
 		current.allow = strings.Join(slices.Sorted(maps.Keys(current.methods)), ", ")
@@ -82,7 +91,7 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	var match mux.RouteMatch
-	if !rt.mux.Match(r, &match) {
+	if m := rt.muxes[strings.Count(escaped, "/")]; m == nil || !m.Match(r, &match) {
 		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
 		return
 	}

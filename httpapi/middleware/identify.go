@@ -26,9 +26,12 @@ func Identify(source ids.Source) Middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			info := &wire.Info{Actor: authz.Anonymous}
-			if id, err := ids.Parse(r.Header.Get(RequestIDHeader)); err == nil && !id.IsNil() {
-				info.RequestID = id
-			} else {
+			if sent := r.Header.Get(RequestIDHeader); sent != "" { // most send none
+				if id, err := ids.Parse(sent); err == nil {
+					info.RequestID = id
+				}
+			}
+			if info.RequestID.IsNil() {
 				info.RequestID = source.New()
 			}
 			if span := trace.SpanContextFromContext(r.Context()); span.IsValid() {

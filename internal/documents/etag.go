@@ -22,10 +22,14 @@ type Variant struct {
 // ETag returns the entity tag of a load, in quotes (design 5). It is weak, for
 // the gzip and the plain form of one answer share it.
 func ETag(pointer string, v Variant) string {
-	h := sha256.New()
-	for _, part := range []string{"1", pointer, v.Snapshots, string(v.Warehouse[:]), v.Delegation} {
-		h.Write(binary.AppendUvarint(nil, uint64(len(part))))
-		h.Write([]byte(part))
+	var room [512]byte // each load does this
+	text := room[:0]
+	for _, part := range [...]string{"1", pointer, v.Snapshots, string(v.Warehouse[:]), v.Delegation} {
+		text = binary.AppendUvarint(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return `W/"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+	sum := sha256.Sum256(text)
+	tag := append(room[:0], `W/"`...)
+	tag = hex.AppendEncode(tag, sum[:16])
+	return string(append(tag, '"'))
 }
