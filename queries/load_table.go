@@ -109,11 +109,12 @@ func documentOf(d *documents.Document, snapshots string, gzip bool) (out Documen
 			return Document{}, err
 		}
 	}
-	out.plain = d.Plain()
 	if gzip {
 		out.packed, err = d.Packed()
+		return out, err
 	}
-	return out, err
+	out.plain = d.Plain()
+	return out, nil
 }
 
 // TableExists returns nil if the table exists and the caller may see it, else

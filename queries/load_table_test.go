@@ -259,7 +259,7 @@ func TestRefsLoadLeavesOutWhatNoRefNames(t *testing.T) {
 		if fmt.Sprint(ids) != "[2 4]" || len(doc["snapshot-log"].([]any)) != 4 {
 			t.Errorf("snapshots %v, log %v", ids, doc["snapshot-log"])
 		}
-		all, err := k.Load(kit.At("db", "t"), queries.LoadOptions{AcceptGzip: gzip})
+		all, err := k.Load(kit.At("db", "t"), queries.LoadOptions{})
 		if err != nil || len(kit.Document(t, all.Document.Plain())["snapshots"].([]any)) != 4 {
 			t.Errorf("all: %v", err)
 		}

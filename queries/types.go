@@ -42,7 +42,7 @@ type Document struct {
 	packed *document.Packed
 }
 
-// Plain returns the document, verbatim.
+// Plain returns the document, verbatim. It is empty if AcceptGzip was set.
 func (d Document) Plain() []byte { return d.plain }
 
 // Packed returns the compressed form, which can be spliced into a gzip member.

@@ -21,7 +21,8 @@ type Packed interface {
 type Answer struct {
 	Before, After []byte
 	Document      []byte
-	// Packed is the same document; nil if only the plain form is at hand.
+	// Packed is the same document; nil if only the plain form is at hand. Where it
+	// is there, for a client that takes gzip, Document may be empty.
 	Packed Packed
 }
 

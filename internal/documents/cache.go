@@ -25,14 +25,21 @@ const entryCost = 512
 const retrySoon = time.Second
 
 // Cache keeps documents. It is safe for concurrent use.
+//
+// When they don't fit, those that were not used for longest are folded: what is
+// left of them is the packed form. When that doesn't suffice they are forgotten.
+// Open documents may have all of the room while there is nothing else, and keep
+// a quarter of it.
 type Cache struct {
 	limit int64
 
 	mu     sync.Mutex
 	bytes  int64
-	recent *list.List // of *Document, the latest used in front
-	byMark map[key]*list.Element
-	byPath map[string]*list.Element
+	opened int64      // of those, in open documents
+	open   *list.List // of *Document, the latest used in front
+	folded *list.List
+	byMark map[key]*Document
+	byPath map[string]*Document
 
 	cold singleflight.Group
 }
@@ -44,7 +51,7 @@ func NewCache(limit int64) *Cache {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Cache{limit: limit, recent: list.New(), byMark: map[key]*list.Element{}, byPath: map[string]*list.Element{}}
+	return &Cache{limit: limit, open: list.New(), folded: list.New(), byMark: map[key]*Document{}, byPath: map[string]*Document{}}
 }
 
 // Last returns the document that was last seen at a path, or nil: the hint
@@ -52,12 +59,11 @@ func NewCache(limit int64) *Cache {
 func (c *Cache) Last(path string) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.byPath[path]
-	if e == nil {
-		return nil
+	d := c.byPath[path]
+	if d != nil {
+		d.shelf.MoveToFront(d.place)
 	}
-	c.recent.MoveToFront(e)
-	return e.Value.(*Document)
+	return d
 }
 
 // Get returns the document of an object at a mark, or nil. It is from now on
@@ -65,89 +71,134 @@ func (c *Cache) Last(path string) *Document {
 func (c *Cache) Get(path string, object, mark ids.ID) *Document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.byMark[key{object, mark}]
-	if e == nil {
-		return nil
+	d := c.byMark[key{object, mark}]
+	if d != nil {
+		d.shelf.MoveToFront(d.place)
+		c.point(path, d)
 	}
-	c.recent.MoveToFront(e)
-	c.point(path, e)
-	return e.Value.(*Document)
+	return d
 }
 
 // Put keeps a document that was seen at a path; when another goroutine was
 // first, its document is the one that is kept and returned.
 func (c *Cache) Put(path string, d *Document) *Document {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	k := key{d.Object, d.Mark}
-	e := c.byMark[k]
-	if e == nil {
+	if kept := c.byMark[k]; kept != nil {
+		d = kept
+		d.shelf.MoveToFront(d.place)
+	} else {
 		d.cache = c
-		d.cost = entryCost + int64(len(d.plain)+len(d.Pointer))
-		if p := d.packed.Load(); p != nil {
-			d.cost += int64(len(p.Deflate))
-		}
-		if m := d.parsed.Load(); m != nil {
-			d.cost += overlayCost(m)
-		}
-		e = c.recent.PushFront(d)
-		c.byMark[k] = e
-		c.bytes += d.cost
+		c.byMark[k] = d
+		c.shelve(d)
 	}
-	c.recent.MoveToFront(e)
-	c.point(path, e)
-	c.evict()
-	return e.Value.(*Document)
+	c.point(path, d)
+	c.mu.Unlock()
+	c.shrink()
+	return d
 }
 
 // maxPaths bounds the spellings under which one document is remembered.
 const maxPaths = 8
 
-// point makes e the document last seen at path. The lock is held.
-func (c *Cache) point(path string, e *list.Element) {
-	if path == "" || c.byPath[path] == e {
+// point makes d the document last seen at path. The lock is held.
+func (c *Cache) point(path string, d *Document) {
+	if path == "" || c.byPath[path] == d {
 		return
 	}
-	d := e.Value.(*Document)
 	if len(d.paths) == maxPaths {
-		if c.byPath[d.paths[0]] == e {
+		if c.byPath[d.paths[0]] == d {
 			delete(c.byPath, d.paths[0])
 		}
 		d.paths = d.paths[1:]
 	}
 	d.paths = append(d.paths, path)
-	c.byPath[path] = e
+	c.byPath[path] = d
 }
 
-// grow notes that a kept document got larger.
-func (c *Cache) grow(d *Document, by int64) {
+// weigh notes that a document has another weight, if it is kept.
+func (c *Cache) weigh(d *Document) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.byMark[key{d.Object, d.Mark}]; e == nil || e.Value.(*Document) != d {
-		return
+	if d.shelf != nil {
+		c.shelve(d)
 	}
-	d.cost += by
-	c.bytes += by
-	c.evict()
+	c.mu.Unlock()
+	c.shrink()
 }
 
-// evict drops the least recently used until the rest fits; the newest stays,
-// however large. The lock is held.
-func (c *Cache) evict() {
-	for c.bytes > c.limit && c.recent.Len() > 1 {
-		e := c.recent.Back()
-		d := e.Value.(*Document)
-		c.recent.Remove(e)
-		delete(c.byMark, key{d.Object, d.Mark})
-		for _, path := range d.paths {
-			if c.byPath[path] == e {
-				delete(c.byPath, path)
-			}
+// shelve puts a document where it belongs, in front, and counts its weight. The
+// lock is held.
+func (c *Cache) shelve(d *Document) {
+	c.unshelve(d)
+	d.cost, d.shelf = d.weight(), c.folded
+	if d.open() {
+		d.shelf = c.open
+		c.opened += d.cost
+	}
+	c.bytes += d.cost
+	d.place = d.shelf.PushFront(d)
+}
+
+// unshelve takes it away. The lock is held.
+func (c *Cache) unshelve(d *Document) {
+	if d.shelf == nil {
+		return
+	}
+	d.shelf.Remove(d.place)
+	c.bytes -= d.cost
+	if d.shelf == c.open {
+		c.opened -= d.cost
+	}
+	d.shelf = nil
+}
+
+// shrink folds and forgets until the rest fits; the newest stays, however large.
+func (c *Cache) shrink() {
+	for d := c.toFold(); d != nil; d = c.toFold() {
+		_, err := d.Packed() // outside of the lock
+		c.mu.Lock()
+		switch {
+		case d.shelf != c.open: // somebody else was here
+		case err != nil:
+			c.forget(d)
+		default:
+			d.fold()
+			c.shelve(d)
 		}
-		c.bytes -= d.cost
+		c.mu.Unlock()
+	}
+}
+
+// toFold forgets what has to be forgotten, and returns the document that has to
+// be folded next, or nil when all fits.
+func (c *Cache) toFold() *Document {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.bytes > c.limit && len(c.byMark) > 1 {
+		oldest, least := c.open.Back(), c.folded.Back()
+		switch {
+		case oldest != nil && c.open.Len() > 1 && (least == nil || c.opened > c.limit/4):
+			return oldest.Value.(*Document)
+		case least != nil:
+			c.forget(least.Value.(*Document))
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// forget drops a document. The lock is held.
+func (c *Cache) forget(d *Document) {
+	c.unshelve(d)
+	delete(c.byMark, key{d.Object, d.Mark})
+	for _, path := range d.paths {
+		if c.byPath[path] == d {
+			delete(c.byPath, path)
+		}
 	}
 }
 
@@ -155,7 +206,7 @@ func (c *Cache) evict() {
 func (c *Cache) Size() (bytes int64, documents int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.bytes, c.recent.Len()
+	return c.bytes, len(c.byMark)
 }
 
 // Load returns the document of an object at a mark: from the cache, from its
@@ -203,7 +254,9 @@ func (c *Cache) Load(ctx context.Context, path string, t *projections.TabularFac
 
 // New returns a document that no cache keeps yet.
 func New(object, mark ids.ID, pointer string, plain []byte) *Document {
-	return &Document{Object: object, Mark: mark, Pointer: pointer, plain: plain}
+	d := &Document{Object: object, Mark: mark, Pointer: pointer, size: len(plain)}
+	d.plain.Store(&plain)
+	return d
 }
 
 // Of is [New] for a parsed document.

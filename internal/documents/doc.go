@@ -7,7 +7,9 @@
 //   - Every key is immutable: a document by (object id, mark), a store by the
 //     mark of its warehouse (law 4). What was last seen at a path is only a
 //     hint: Resolve says in each request whether it still stands.
-//   - A [Document] never changes, so it may be used after it was evicted.
-//   - The bytes kept are bounded; the least recently used go first.
+//   - A [Document] never changes what it says, so it may be used after it was
+//     forgotten. In which forms it is kept does change.
+//   - The bytes kept are bounded; the least recently used are folded to their
+//     packed form, then forgotten.
 //   - Nothing here is the truth. Everything may be dropped at any time.
 package documents

@@ -1,6 +1,8 @@
 package documents
 
 import (
+	"container/list"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -16,7 +18,8 @@ type Document struct {
 	Mark    ids.ID // event that made this state
 	Pointer string // metadata location
 
-	plain []byte
+	size  int
+	plain atomic.Pointer[[]byte] // nil while the document is folded: then it is in packed
 
 	packing sync.Mutex
 	packed  atomic.Pointer[document.Packed]
@@ -28,12 +31,27 @@ type Document struct {
 	refs   atomic.Pointer[Document]
 
 	cache *Cache // nil for a document that no cache keeps
-	cost  int64  // guarded by cache.mu
+
+	// Guarded by cache.mu.
+	cost  int64
 	paths []string
+	place *list.Element
+	shelf *list.List // that place is in: cache.open or cache.folded; nil when it is in none
 }
 
 // Plain returns the document, verbatim. It must not be changed.
-func (d *Document) Plain() []byte { return d.plain }
+func (d *Document) Plain() []byte {
+	if plain := d.plain.Load(); plain != nil {
+		return *plain
+	}
+	plain, err := d.packed.Load().Unpack()
+	if err != nil {
+		panic(fmt.Sprintf("a document that was packed in memory: %v", err)) // only broken memory does that
+	}
+	d.plain.Store(&plain)
+	d.cache.weigh(d)
+	return plain
+}
 
 // Packed returns the stored form, made on first need and kept.
 func (d *Document) Packed() (*document.Packed, error) {
@@ -45,12 +63,12 @@ func (d *Document) Packed() (*document.Packed, error) {
 	if p := d.packed.Load(); p != nil {
 		return p, nil
 	}
-	p, err := document.Pack(d.plain)
+	p, err := document.Pack(d.Plain())
 	if err != nil {
 		return nil, err
 	}
 	d.packed.Store(&p)
-	d.cache.grow(d, int64(len(p.Deflate)))
+	d.cache.weigh(d)
 	return &p, nil
 }
 
@@ -64,12 +82,12 @@ func (d *Document) Metadata() (*iceberg.Metadata, error) {
 	if m := d.parsed.Load(); m != nil {
 		return m, nil
 	}
-	m, err := iceberg.ParseMetadata(d.plain)
+	m, err := iceberg.ParseMetadata(d.Plain())
 	if err != nil {
 		return nil, err
 	}
 	d.parsed.Store(m)
-	d.cache.grow(d, overlayCost(m))
+	d.cache.weigh(d)
 	return m, nil
 }
 
@@ -85,16 +103,50 @@ func (d *Document) Refs() (*Document, error) {
 		return nil, err
 	}
 	r := d
-	if plain := m.RefsOnly(); len(plain) != len(d.plain) {
+	if plain := m.RefsOnly(); len(plain) != d.size {
 		r = New(d.Object, d.Mark, d.Pointer, plain)
 	}
 	if d.refs.CompareAndSwap(nil, r) {
 		if r != d {
-			d.cache.grow(d, int64(len(r.plain)))
+			d.cache.weigh(d)
 		}
 		return r, nil
 	}
-	return d.refs.Load(), nil
+	if r := d.refs.Load(); r != nil {
+		return r, nil
+	}
+	return r, nil // it was folded meanwhile
+}
+
+// fold lets go of all forms but the packed one, which must be there: a seventh
+// of the memory, for a tenth of what it costs to fetch the document again.
+func (d *Document) fold() {
+	d.parsed.Store(nil)
+	d.refs.Store(nil)
+	d.plain.Store(nil)
+}
+
+// open reports whether any form but the packed one is there.
+func (d *Document) open() bool {
+	return d.plain.Load() != nil || d.parsed.Load() != nil || d.refs.Load() != nil
+}
+
+// weight is about what the document takes in memory.
+func (d *Document) weight() int64 {
+	bytes := entryCost + int64(len(d.Pointer))
+	if p := d.packed.Load(); p != nil {
+		bytes += int64(len(p.Deflate))
+	}
+	if m := d.parsed.Load(); m != nil {
+		bytes += overlayCost(m)
+	}
+	if d.open() {
+		bytes += int64(d.size)
+	}
+	if r := d.refs.Load(); r != nil && r != d {
+		bytes += int64(r.size)
+	}
+	return bytes
 }
 
 // overlayCost estimates the bytes of the index beside the document.
@@ -103,7 +155,7 @@ func overlayCost(m *iceberg.Metadata) int64 { return 1024 + 48*int64(m.SnapshotC
 // At returns the same document at another mark: after an event that left the
 // document as it was.
 func (d *Document) At(mark ids.ID) *Document {
-	moved := New(d.Object, mark, d.Pointer, d.plain)
+	moved := New(d.Object, mark, d.Pointer, d.Plain())
 	moved.packed.Store(d.packed.Load())
 	moved.parsed.Store(d.parsed.Load())
 	moved.claims.Store(d.claims.Load())

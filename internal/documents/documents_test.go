@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,17 +26,25 @@ func doc(n, size int) *documents.Document {
 	return documents.New(id(n), id(1000+n), fmt.Sprint("p", n), []byte(strings.Repeat("x", size)))
 }
 
+// noise is a document that packing makes no smaller.
+func noise(n, size int) *documents.Document {
+	random := rand.NewChaCha8([32]byte{0: byte(n)})
+	bytes := make([]byte, size)
+	_, _ = random.Read(bytes)
+	return documents.New(id(n), id(1000+n), fmt.Sprint("p", n), bytes)
+}
+
 func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	c := documents.NewCache(10_100)
 	for n := range 4 {
-		c.Put(fmt.Sprint("path", n), doc(n, 2_000))
+		c.Put(fmt.Sprint("path", n), noise(n, 2_000))
 	}
 	if c.Last("path0") == nil { // used: now the latest
 		t.Fatal("forgotten too early")
 	}
 	for n := 4; n < 6; n++ {
-		c.Put(fmt.Sprint("path", n), doc(n, 2_000))
+		c.Put(fmt.Sprint("path", n), noise(n, 2_000))
 	}
 	for n, kept := range []bool{true, false, false, true, true, true} {
 		if got := c.Last(fmt.Sprint("path", n)) != nil; got != kept {
@@ -46,6 +55,78 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 		}
 	}
 	if bytes, n := c.Size(); bytes > 10_100 || n != 4 {
+		t.Errorf("%d bytes in %d documents", bytes, n)
+	}
+}
+
+// TestCacheFoldsBeforeItForgets: what was not used for longest is packed, and
+// is as it was when somebody asks.
+func TestCacheFoldsBeforeItForgets(t *testing.T) {
+	t.Parallel()
+	const size, count = 5_000, 100
+	c := documents.NewCache(count * 1_000)
+	for n := range count {
+		c.Put(fmt.Sprint("path", n), doc(n, size))
+	}
+	bytes, n := c.Size()
+	if n != count || bytes > count*1_000 {
+		t.Fatalf("%d bytes in %d documents", bytes, n)
+	}
+	for n := range count {
+		d := c.Last(fmt.Sprint("path", n))
+		if d == nil {
+			t.Fatalf("document %d is gone", n)
+		}
+		if got := d.Plain(); string(got) != strings.Repeat("x", size) {
+			t.Fatalf("document %d has become %d bytes", n, len(got))
+		}
+		if bytes, _ := c.Size(); bytes > count*1_000 {
+			t.Fatalf("%d bytes", bytes)
+		}
+	}
+	for n := count; n < 3*count; n++ { // even folded ones don't fit
+		c.Put(fmt.Sprint("path", n), doc(n, size))
+	}
+	if bytes, n := c.Size(); bytes > count*1_000 || n < count || n == 3*count {
+		t.Errorf("%d bytes in %d documents", bytes, n)
+	}
+	if c.Last("path0") != nil || c.Last(fmt.Sprint("path", 3*count-1)) == nil {
+		t.Error("the first is kept, or the last is not")
+	}
+}
+
+// TestCacheIsSafeForAll has everything done to few documents at once.
+func TestCacheIsSafeForAll(t *testing.T) {
+	t.Parallel()
+	c := documents.NewCache(20_000)
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(worker), 1))
+			for range 2_000 {
+				n := random.IntN(20)
+				path := fmt.Sprint("path", n)
+				d := c.Last(path)
+				if d == nil {
+					d = c.Put(path, doc(n, 3_000))
+				}
+				switch random.IntN(3) {
+				case 0:
+					if len(d.Plain()) != 3_000 {
+						t.Error("the document is another")
+					}
+				case 1:
+					if p, err := d.Packed(); err != nil || p.Length != 3_000 {
+						t.Error("the packed document is another", err)
+					}
+				case 2:
+					c.Get(path, d.Object, d.Mark)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if bytes, n := c.Size(); bytes > 20_000 || n == 0 {
 		t.Errorf("%d bytes in %d documents", bytes, n)
 	}
 }

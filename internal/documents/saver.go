@@ -50,7 +50,7 @@ func NewSaver(save func(ctx context.Context, object, mark ids.ID, p *document.Pa
 
 // Add hands over a document and returns at once. A nil saver saves nothing.
 func (s *Saver) Add(d *Document) {
-	if s == nil || len(d.plain) > maxPlain {
+	if s == nil || d.size > maxPlain {
 		return
 	}
 	s.mu.Lock()
