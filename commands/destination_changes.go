@@ -58,9 +58,9 @@ func noSuchDestination() error {
 // t.commit is decide's to adapt.
 func (s *Service) changeDestination(
 	ctx context.Context, call Call, id ids.ID, status int,
-	decide func(ctx context.Context, d *projections.Destination, t *try) (catalog.Event, error),
-) (projections.Destination, error) {
-	return once(ctx, s, call, func(ctx context.Context) (d projections.Destination, appended bool, err error) {
+	decide func(ctx context.Context, d *Destination, t *try) (catalog.Event, error),
+) (Destination, error) {
+	return once(ctx, s, call, func(ctx context.Context) (d Destination, appended bool, err error) {
 		receipt, err := s.attempt(ctx, []string{"destination " + id.String()}, func(ctx context.Context, t *try) error {
 			f, err := s.server(ctx, call, authz.ServerManageDestinations)
 			if err != nil {
@@ -86,19 +86,19 @@ func (s *Service) changeDestination(
 			return err
 		})
 		return d, len(receipt.Records) > 0, err
-	}, func(ctx context.Context, stored eventstore.Idempotency) (projections.Destination, error) {
+	}, func(ctx context.Context, stored eventstore.Idempotency) (Destination, error) {
 		return s.destinationAgain(ctx, call, stored)
 	})
 }
 
 // tryAtOnce is what a decision does to a destination that halted or waits.
-func tryAtOnce(d *projections.Destination) {
+func tryAtOnce(d *Destination) {
 	d.Failures, d.RetryAfter, d.HaltedAt = 0, time.Time{}, 0
 }
 
 // UpdateDestination says what a destination is from now on. Its place stays.
-func (s *Service) UpdateDestination(ctx context.Context, call Call, in UpdateDestination) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *projections.Destination, t *try) (catalog.Event, error) {
+func (s *Service) UpdateDestination(ctx context.Context, call Call, in UpdateDestination) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *Destination, t *try) (catalog.Event, error) {
 		next := catalog.DestinationConfig{Name: d.Name, Filter: d.Filter, OnRefusal: d.OnRefusal}
 		if in.Name != nil {
 			next.Name = *in.Name
@@ -130,7 +130,7 @@ func (s *Service) UpdateDestination(ctx context.Context, call Call, in UpdateDes
 	})
 }
 
-func sameConfig(d *projections.Destination, next *catalog.DestinationConfig) (bool, error) {
+func sameConfig(d *Destination, next *catalog.DestinationConfig) (bool, error) {
 	before, err := d.Filter.Encode()
 	if err != nil {
 		return false, err
@@ -141,8 +141,8 @@ func sameConfig(d *projections.Destination, next *catalog.DestinationConfig) (bo
 
 // PauseDestination has a destination publish nothing until it is resumed. A batch
 // that is under way is finished.
-func (s *Service) PauseDestination(ctx context.Context, call Call, in PauseDestination) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(_ context.Context, d *projections.Destination, _ *try) (catalog.Event, error) {
+func (s *Service) PauseDestination(ctx context.Context, call Call, in PauseDestination) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(_ context.Context, d *Destination, _ *try) (catalog.Event, error) {
 		if d.Paused {
 			return nil, nil
 		}
@@ -153,8 +153,8 @@ func (s *Service) PauseDestination(ctx context.Context, call Call, in PauseDesti
 
 // ResumeDestination has a destination go on: one that was paused, or halted, or
 // waits after failures, tries at once.
-func (s *Service) ResumeDestination(ctx context.Context, call Call, in ResumeDestination) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(_ context.Context, d *projections.Destination, _ *try) (catalog.Event, error) {
+func (s *Service) ResumeDestination(ctx context.Context, call Call, in ResumeDestination) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(_ context.Context, d *Destination, _ *try) (catalog.Event, error) {
 		if !d.Paused && d.HaltedAt == 0 && d.RetryAfter.IsZero() && d.Failures == 0 {
 			return nil, nil
 		}
@@ -166,12 +166,13 @@ func (s *Service) ResumeDestination(ctx context.Context, call Call, in ResumeDes
 
 // ReplayDestination puts a destination to another place in the log, back or
 // forth. No other one is touched; a paused one stays paused.
-func (s *Service) ReplayDestination(ctx context.Context, call Call, in ReplayDestination) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *projections.Destination, _ *try) (catalog.Event, error) {
+func (s *Service) ReplayDestination(ctx context.Context, call Call, in ReplayDestination) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *Destination, _ *try) (catalog.Event, error) {
 		start, err := s.place(ctx, in.Start, d.Now)
 		if err != nil {
 			return nil, err
 		}
+		d.StartEpoch, d.StartAfter = start.Epoch, start.After
 		d.Epoch, d.Position, d.NextSince = start.Epoch, start.After, time.Time{}
 		d.LastError, d.LastErrorAt = "", time.Time{}
 		tryAtOnce(d)
@@ -180,8 +181,8 @@ func (s *Service) ReplayDestination(ctx context.Context, call Call, in ReplayDes
 }
 
 // SkipRefused lets the event pass at which a destination halted.
-func (s *Service) SkipRefused(ctx context.Context, call Call, in SkipRefused) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *projections.Destination, _ *try) (catalog.Event, error) {
+func (s *Service) SkipRefused(ctx context.Context, call Call, in SkipRefused) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *Destination, _ *try) (catalog.Event, error) {
 		switch {
 		case d.HaltedAt == 0:
 			return nil, badRequest("The destination has not halted: there is nothing to skip")
@@ -202,8 +203,8 @@ func (s *Service) SkipRefused(ctx context.Context, call Call, in SkipRefused) (p
 
 // RetryParked has a parked event published again, after all that was published
 // in the meantime.
-func (s *Service) RetryParked(ctx context.Context, call Call, in RetryParked) (projections.Destination, error) {
-	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *projections.Destination, _ *try) (catalog.Event, error) {
+func (s *Service) RetryParked(ctx context.Context, call Call, in RetryParked) (Destination, error) {
+	return s.changeDestination(ctx, call, in.Destination, 200, func(ctx context.Context, d *Destination, _ *try) (catalog.Event, error) {
 		if in.Position < 1 {
 			return nil, badRequest("A position is a whole number from 1")
 		}
@@ -223,7 +224,7 @@ func (s *Service) RetryParked(ctx context.Context, call Call, in RetryParked) (p
 
 // RemoveDestination ends a destination. What it published stays where it is.
 func (s *Service) RemoveDestination(ctx context.Context, call Call, in RemoveDestination) error {
-	_, err := s.changeDestination(ctx, call, in.Destination, 204, func(_ context.Context, d *projections.Destination, t *try) (catalog.Event, error) {
+	_, err := s.changeDestination(ctx, call, in.Destination, 204, func(_ context.Context, d *Destination, t *try) (catalog.Event, error) {
 		t.commit.Streams[0].Close = true
 		return &catalog.DestinationRemoved{Name: d.Name}, nil
 	})

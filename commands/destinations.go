@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type PlaceReader interface {
 	// LastPositionAt returns the last position at or before a time.
 	LastPositionAt(ctx context.Context, t time.Time) (int64, error)
 }
+
+// Destination is the answer to commands about destinations.
+type Destination = projections.Destination
 
 // DestinationStart is a place in the log as a caller tells it.
 type DestinationStart struct {
@@ -59,20 +63,20 @@ const (
 
 // CreateDestination opens a destination: what follows its start in the log is
 // published there.
-func (s *Service) CreateDestination(ctx context.Context, call Call, in CreateDestination) (projections.Destination, error) {
+func (s *Service) CreateDestination(ctx context.Context, call Call, in CreateDestination) (Destination, error) {
 	line := "destination " + catalog.FoldName(in.Name)
-	return once(ctx, s, call, func(ctx context.Context) (answer projections.Destination, appended bool, err error) {
+	return once(ctx, s, call, func(ctx context.Context) (answer Destination, appended bool, err error) {
 		receipt, err := s.attempt(ctx, []string{line}, func(ctx context.Context, t *try) error {
 			answer, err = s.createDestination(ctx, call, &in, t)
 			return err
 		})
 		return answer, len(receipt.Records) > 0, err
-	}, func(ctx context.Context, stored eventstore.Idempotency) (projections.Destination, error) {
+	}, func(ctx context.Context, stored eventstore.Idempotency) (Destination, error) {
 		return s.destinationAgain(ctx, call, stored)
 	})
 }
 
-func (s *Service) createDestination(ctx context.Context, call Call, in *CreateDestination, t *try) (d projections.Destination, err error) {
+func (s *Service) createDestination(ctx context.Context, call Call, in *CreateDestination, t *try) (d Destination, err error) {
 	f, err := s.server(ctx, call, authz.ServerManageDestinations)
 	if err != nil {
 		return d, err
@@ -107,9 +111,9 @@ func (s *Service) createDestination(ctx context.Context, call Call, in *CreateDe
 	if err != nil {
 		return d, unavailable(err, "The catalog is not available")
 	}
-	return projections.Destination{
+	return Destination{
 		ID: id, Name: in.Name, Kind: in.Kind, Settings: config.Settings, Filter: config.Filter, OnRefusal: in.OnRefusal, Paused: in.Paused,
-		Version: 1, Epoch: start.Epoch, Position: start.After, Head: head.Size, Now: f.Now,
+		Version: 1, StartEpoch: start.Epoch, StartAfter: start.After, Epoch: start.Epoch, Position: start.After, Head: head.Size, Now: f.Now,
 	}, nil
 }
 
@@ -383,16 +387,32 @@ func (s *Service) entryAt(ctx context.Context, position int64) (eventstore.Entry
 }
 
 // destinationAgain answers a repeated request from the state.
-func (s *Service) destinationAgain(ctx context.Context, call Call, stored eventstore.Idempotency) (projections.Destination, error) {
+func (s *Service) destinationAgain(ctx context.Context, call Call, stored eventstore.Idempotency) (Destination, error) {
 	if _, err := s.server(ctx, call, authz.ServerManageDestinations); err != nil {
-		return projections.Destination{}, err
+		return Destination{}, err
 	}
 	d, found, err := s.deps.Details.Destination(ctx, stored.Object)
 	if err != nil {
 		return d, unavailable(err, "The catalog is not available")
 	}
 	if !found { // it was removed since, perhaps by this very key
-		return projections.Destination{ID: stored.Object, Settings: json.RawMessage("{}")}, nil
+		return Destination{ID: stored.Object, Settings: json.RawMessage("{}")}, nil
 	}
 	return d, nil
+}
+
+// ParseStart reads a place in the log as people write it: beginning, now, a
+// position, or a time in the form of RFC 3339.
+func ParseStart(text string) (DestinationStart, error) {
+	switch text {
+	case catalog.StartBeginning, catalog.StartNow:
+		return DestinationStart{From: text}, nil
+	}
+	if position, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return DestinationStart{From: catalog.StartPosition, Position: position}, nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return DestinationStart{From: catalog.StartTime, Time: at}, nil
+	}
+	return DestinationStart{}, badRequest("The place to start from is none of: beginning, now, a position, a time such as 2026-05-01T00:00:00Z")
 }

@@ -38,6 +38,17 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/storage/validate-credential", "/v1/warehouse/{w}/storage/validate-credential", `{}`},
 	{"POST /v1/warehouse/{warehouse_id}/search-tabular", "/v1/warehouse/{w}/search-tabular", `{"search":"t"}`},
 	{"GET /v1/warehouse/{warehouse_id}/statistics", "/v1/warehouse/{w}/statistics", ""},
+	{"GET /v1/destinations", "/v1/destinations", ""},
+	{"POST /v1/destinations", "/v1/destinations", `{"name":"new","kind":"log"}`},
+	{"GET /v1/destinations/{destination}", "/v1/destinations/{d}", ""},
+	{"POST /v1/destinations/{destination}", "/v1/destinations/{d}", `{"name":"renamed"}`},
+	{"DELETE /v1/destinations/{destination}", "/v1/destinations/{d}", ""},
+	{"POST /v1/destinations/{destination}/pause", "/v1/destinations/{d}/pause", ""},
+	{"POST /v1/destinations/{destination}/resume", "/v1/destinations/{d}/resume", ""},
+	{"POST /v1/destinations/{destination}/replay", "/v1/destinations/{d}/replay", `{"from":"beginning"}`},
+	{"POST /v1/destinations/{destination}/skip", "/v1/destinations/{d}/skip", ""},
+	{"GET /v1/destinations/{destination}/parked", "/v1/destinations/{d}/parked", ""},
+	{"POST /v1/destinations/{destination}/parked/{position}/retry", "/v1/destinations/{d}/parked/7/retry", ""},
 	{"GET /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", ""},
 	{"POST /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", `{"protected":true}`},
 	{"GET /v1/warehouse/{warehouse_id}/table/{table_id}/protection", "/v1/warehouse/{w}/table/{t}/protection", ""},
@@ -71,6 +82,7 @@ func managementRequests(s *stack) map[string][2]string {
 	fill := strings.NewReplacer("{w}", warehouse, "{root}", s.root,
 		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"+in),
 		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"+in),
+		"{d}", s.anyID("SELECT destination_id::text FROM rm.destination"),
 		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"+in))
 	asked := make(map[string][2]string, len(administered))
 	for i, name := range managementRoutes() {

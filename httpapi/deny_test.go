@@ -110,6 +110,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 	s.table = tableUUID(t, expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200))
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	s.dropTable(t, "gone")
+	expect(t, s.do("POST", "/management/v1/destinations", `{"name":"d","kind":"log"}`), 201)
 
 	for name, c := range map[string]struct {
 		authorizer authz.Authorizer

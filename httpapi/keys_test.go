@@ -67,6 +67,9 @@ func (s *stack) keyedRequest(t *testing.T, n int, key string) keyed {
 	case "POST /management/v1/project/{project_id}/rename":
 		return keyed{path: "/management/v1/project/" + project + "/rename", body: `{"new-name":"is"}`}
 	}
+	if method, verb, ok := strings.Cut(key, " /management/v1/destinations/{destination}"); ok {
+		return s.keyedDestination(t, name, method, verb)
+	}
 	if !strings.HasSuffix(key, "/activate") {
 		expect(t, own.do("POST", own.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 		expect(t, own.do("POST", own.prefix+"/namespaces", `{"namespace":["empty"]}`), 200)

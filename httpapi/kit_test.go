@@ -119,7 +119,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		Commands: commands.New(commands.Deps{
 			Log: store, Idempotency: store, Resolver: resolver, Claims: projections.NewClaims(s.db.App), Details: projections.NewDetails(s.db.App),
 			Profiles: stores, Places: store, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
-			Reports: keeper,
+			Reports: keeper, DestinationKinds: commands.DestinationKinds{"log": func(map[string]string) error { return nil }},
 		}),
 		Queries: queries.New(queries.Deps{
 			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer, Reports: reports.NewStore(s.db.App),

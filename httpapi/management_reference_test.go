@@ -130,6 +130,10 @@ served, and where it means something else.
   stored every 15 seconds, so a killed process loses as much; they are kept for 90 days. An answer has up to 10,000 entries; where the window holds
   more, the token that leads on goes on inside it, so that its hour may come in two answers with some entries in each. Search and statistics follow the log by seconds.
 - **Idempotency-Key** works on every mutation, as it does for Iceberg REST. A request that changed nothing leaves its key free.
+- **Destinations** are ours: where the stream of events is published to. One is named by its id or, in any letter case, its name. A change answers with
+  what was decreed, GET also with how it is doing: ` + "`status`" + ` (` + "`running`, `paused`, `backing-off`, `halted`" + `), place, lag in events and seconds, failures and
+  the last error. ` + "`start`" + ` and ` + "`from`" + ` of a replay are ` + "`beginning`, `now`" + `, a position, which is the first one published, or a time. Settings hold no secret: they
+  name files of them. Unknown members are refused. See the [guide](../guides/consume-events.md).
 - **queues** is empty: it lists the queues that the task-queue routes configure, and these are not built yet. Jobs have settings of the server instead.
 - **server-id** is the nil UUID before bootstrap.
 `

@@ -28,7 +28,10 @@ type Destination struct {
 	Filter    catalog.DestinationFilter
 	OnRefusal string
 	Paused    bool
-	Version   int64 // guard
+	// StartAfter is the place decreed last, by the creation or a replay: the last
+	// position that was not to be published; StartEpoch is its epoch.
+	StartEpoch, StartAfter int64
+	Version                int64 // guard
 
 	Epoch, Position int64     // of the last settled event
 	Event           ids.ID    // the last that was really published; Nil when none was
@@ -77,7 +80,7 @@ func (d Details) destinations(ctx context.Context, id, name any) ([]Destination,
 		var filter []byte
 		var event *[16]byte
 		var retry, failed, next *time.Time
-		err := row.Scan((*[16]byte)(&o.ID), &o.Name, &o.Kind, &o.Settings, &filter, &o.OnRefusal, &o.Paused, &o.Version,
+		err := row.Scan((*[16]byte)(&o.ID), &o.Name, &o.Kind, &o.Settings, &filter, &o.OnRefusal, &o.Paused, &o.StartEpoch, &o.StartAfter, &o.Version,
 			&o.Epoch, &o.Position, &event, &o.Failures, &retry, &o.LastError, &failed, &o.HaltedAt, &o.Published,
 			&o.Parked, &o.Head, &next, &o.Now)
 		if err != nil {

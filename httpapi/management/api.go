@@ -2,6 +2,7 @@ package management
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
@@ -63,7 +64,7 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/search-tabular", Operation: "searchTabular", Handle: a.searchTabular},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/statistics", Operation: "getWarehouseStatistics", Handle: a.warehouseStatistics},
-	}, a.protectionRoutes()...)
+	}, slices.Concat(a.protectionRoutes(), a.destinationRoutes())...)
 }
 
 // project finds the project that a request is about: that of the path, of the

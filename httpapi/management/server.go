@@ -1,9 +1,13 @@
 package management
 
 import (
+	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
 )
@@ -69,4 +73,30 @@ func (a *API) request(r *http.Request) (wire.Object, commands.Call, error) {
 	}
 	call, err := wire.Call(r, body)
 	return object, call, err
+}
+
+// optionalRequest is request where a body may be missing: that is an empty object.
+func (a *API) optionalRequest(r *http.Request) (object wire.Object, call commands.Call, err error) {
+	body, err := wire.ReadBody(r, a.deps.MaxBody)
+	if err != nil {
+		return object, call, err
+	}
+	if len(bytes.TrimSpace(body)) > 0 {
+		if object, err = wire.ParseObject(body); err != nil {
+			return object, call, err
+		}
+	}
+	call, err = wire.Call(r, body)
+	return object, call, err
+}
+
+// only refuses members that a request does not have: a slip would promise what is
+// not done.
+func only(object wire.Object, names ...string) error {
+	for _, name := range object.Names() {
+		if !slices.Contains(names, name) {
+			return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: there is an unknown member; known are " + strings.Join(names, ", ")}
+		}
+	}
+	return nil
 }

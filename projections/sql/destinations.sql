@@ -1,6 +1,6 @@
 -- Destinations with their guards and cursors, by id or by name; all of them when
 -- both are null. There are few. One whose cursor is missing stands at its start.
-SELECT d.destination_id, d.name, d.kind, d.settings, d.filter, d.on_refusal, d.paused, g.version,
+SELECT d.destination_id, d.name, d.kind, d.settings, d.filter, d.on_refusal, d.paused, d.start_epoch, d.start_position, g.version,
        coalesce(c.epoch, d.start_epoch), coalesce(c.position, d.start_position), c.event,
        coalesce(c.failures, 0), c.retry_after, coalesce(c.last_error, ''), c.last_error_at, coalesce(c.halted_at, 0), coalesce(c.published, 0),
        (SELECT count(*) FROM publish.parked p WHERE p.destination_id = d.destination_id),
