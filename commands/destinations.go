@@ -58,7 +58,7 @@ const (
 	maxDestinationName = 128
 	maxSettings        = 64
 	maxSettingName     = 64
-	maxSettingValue    = 1024
+	maxSettingValue    = 4096
 )
 
 // CreateDestination opens a destination: what follows its start in the log is

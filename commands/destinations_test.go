@@ -300,7 +300,7 @@ func TestSettingsOfDestinationsAreRefused(t *testing.T) {
 		"nats": func(map[string]string) error { return errors.New("unknown setting 'color'") },
 	}})
 	const value = "hunter2"
-	long := strings.Repeat("x", 1025)
+	long := strings.Repeat("x", 4097)
 	many := map[string]string{}
 	for i := range 65 {
 		many[fmt.Sprint("s", i)] = "x"

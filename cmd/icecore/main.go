@@ -32,6 +32,7 @@ type commands struct {
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database's schema up to date, as its owner."`
 	Rebuild     rebuildCommand     `cmd:"" help:"Build the read models anew from the log, compare, and swap."`
 	Verify      verifyCommand      `cmd:"" help:"Check the log, the read models and the metadata documents against each other."`
+	Destination destinationCommand `cmd:"" help:"Publish the stream of events to NATS, Kafka, a webhook or a log: add, list, pause, replay…"`
 	Log         logCommand         `cmd:"" help:"Show what happened: list, show, follow, diff; and repair a halted feed."`
 	Hammer      hammerCommand      `cmd:"" help:"Load any Iceberg REST catalog and check every answer."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running server whether it is ready; for container probes."`

@@ -53,7 +53,7 @@ func (a *API) listDestinations(w http.ResponseWriter, r *http.Request) error {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		body = appendDestination(body, &list[i])
+		body = AppendDestination(body, &list[i])
 	}
 	wire.JSON(w, http.StatusOK, append(body, "]}"...))
 	return nil
@@ -69,7 +69,7 @@ func (a *API) getDestination(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wire.JSON(w, http.StatusOK, appendDestination(nil, &d))
+	wire.JSON(w, http.StatusOK, AppendDestination(nil, &d))
 	return nil
 }
 
@@ -336,8 +336,8 @@ func appendDecreed(body []byte, d *queries.Destination) []byte {
 	return append(body, "}}"...)
 }
 
-// appendDestination prints a destination and how it is doing.
-func appendDestination(body []byte, d *queries.Destination) []byte {
+// AppendDestination prints a destination and how it is doing.
+func AppendDestination(body []byte, d *queries.Destination) []byte {
 	number := func(name string, n int64) { body = strconv.AppendInt(append(body, name...), n, 10) }
 	body = appendDecreed(body, d)
 	body = body[:len(body)-1]

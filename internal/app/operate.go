@@ -41,7 +41,7 @@ func (t *Target) operate(ctx context.Context, warnings io.Writer) (*operated, er
 		return nil, err
 	}
 	o.store, err = openLog(ctx, eventstore.Config{
-		Pool: p.append, Conn: p.conn, Logger: slog.New(slog.DiscardHandler),
+		Pool: p.append, Conn: p.conn, Projectors: projections.Inline(), Logger: slog.New(slog.DiscardHandler),
 		PartitionSize: t.config.Log.PartitionSize,
 		SigningKey:    t.config.Log.CheckpointKey.Reveal(), VerifierKeys: t.config.Log.CheckpointVerifiers,
 	})

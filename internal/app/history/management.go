@@ -37,6 +37,25 @@ func describeManagement(event catalog.Event) (described, bool) {
 			return described{word(v.Name), "although it was protected"}, true
 		}
 		return described{word(v.Name), ""}, true
+	case *catalog.DestinationCreated:
+		return described{word(v.Name), fmt.Sprintf("%s, after position %d", small(v.Kind, 32), v.Start.After)}, true
+	case *catalog.DestinationUpdated:
+		if v.From != v.Name {
+			return described{word(v.Name), "was " + word(v.From)}, true
+		}
+		return described{word(v.Name), ""}, true
+	case *catalog.DestinationPaused:
+		return described{word(v.Name), ""}, true
+	case *catalog.DestinationResumed:
+		return described{word(v.Name), ""}, true
+	case *catalog.DestinationReplayed:
+		return described{word(v.Name), fmt.Sprintf("after position %d", v.Start.After)}, true
+	case *catalog.DestinationSkipped:
+		return described{word(v.Name), fmt.Sprintf("the refused event at position %d", v.Position)}, true
+	case *catalog.DestinationRetried:
+		return described{word(v.Name), fmt.Sprintf("the parked event at position %d", v.Position)}, true
+	case *catalog.DestinationRemoved:
+		return described{word(v.Name), ""}, true
 	case *catalog.NamespaceProtectionUpdated:
 		return described{levels(v.Namespace), protection(v.Protected)}, true
 	case *catalog.TableProtectionUpdated:
