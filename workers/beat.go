@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/icecore-catalog/icecore/internal/clock"
 )
 
 var (
@@ -40,8 +44,13 @@ var errStopped = errors.New("stopped")
 
 // runs are the jobs that this process runs now.
 type runs struct {
+	clock clock.Clock
+
 	mu   sync.Mutex
 	list map[int64]*run
+	// ended are those that have ended here, and when: the database may be told
+	// somewhat later.
+	ended map[int64]time.Time
 }
 
 // run is one attempt at a job.
@@ -93,6 +102,7 @@ func (r *runs) track(ctx context.Context, job *rivertype.JobRow, work func(conte
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.list, job.ID)
+		r.ended[job.ID] = r.clock.Now()
 	}()
 	err := work(context.WithValue(ctx, runKey{}, current))
 	current.mu.Lock()
@@ -167,9 +177,22 @@ func (w *Workers) beat(ctx context.Context) error {
 	return w.rescue(ctx)
 }
 
-// rescue takes up the jobs of processes that have fallen silent.
+// mine are the jobs that run here, or ended so recently that the database need not
+// know.
+func (r *runs) mine() []int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.ended, func(_ int64, at time.Time) bool { return r.clock.Now().Sub(at) > deadTime })
+	all := make([]int64, 0, len(r.list)+len(r.ended)) // nil would be NULL
+	return slices.AppendSeq(slices.AppendSeq(all, maps.Keys(r.list)), maps.Keys(r.ended))
+}
+
+// rescue takes up the jobs of processes that have fallen silent, and those that
+// this one is said to run and does not: after a fail-over the database may not know
+// that they have ended.
 func (w *Workers) rescue(ctx context.Context) error {
-	rows, err := w.config.Pool.Query(ctx, rescueSQL, w.config.dead.Microseconds())
+	mine := w.runs.mine()
+	rows, err := w.config.Pool.Query(ctx, rescueSQL, w.config.dead.Microseconds(), w.client.ID(), mine)
 	if err != nil {
 		return fmt.Errorf("look for jobs of dead processes: %w", err)
 	}

@@ -132,7 +132,7 @@ type Workers struct {
 // New returns workers that do nothing until [Workers.Run].
 func New(c Config) (*Workers, error) {
 	c.defaults()
-	w := &Workers{config: c, runs: &runs{list: map[int64]*run{}}}
+	w := &Workers{config: c, runs: &runs{clock: c.Clock, list: map[int64]*run{}, ended: map[int64]time.Time{}}}
 	config := &river.Config{
 		ID:                          ids.NewV7(c.Clock).New().String(), // River's own would tell the host's name
 		Schema:                      schemaName,
