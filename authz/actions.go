@@ -9,6 +9,7 @@ const (
 	ServerBootstrap  Action = "server.bootstrap"
 	ServerGetMetrics Action = "server.get_metrics"
 
+	ServerManageJobs    Action = "server.manage_jobs" // ours: the console of jobs
 	ServerCreateProject Action = "server.create_project"
 	ServerListProjects  Action = "server.list_projects"
 
@@ -20,6 +21,11 @@ const (
 	ProjectRename                Action = "project.rename"
 	ProjectDelete                Action = "project.delete"
 	ProjectGetEndpointStatistics Action = "project.get_endpoint_statistics"
+
+	ProjectGetTasks              Action = "project.get_project_tasks"
+	ProjectControlTasks          Action = "project.control_project_tasks"
+	ProjectGetTaskQueueConfig    Action = "project.get_task_queue_config"
+	ProjectModifyTaskQueueConfig Action = "project.modify_task_queue_config"
 
 	ProjectCreateWarehouse Action = "project.create_warehouse"
 	ProjectListWarehouses  Action = "project.list_warehouses"
@@ -34,6 +40,10 @@ const (
 	WarehouseSetProtection          Action = "warehouse.set_protection"
 	WarehouseGetEndpointStatistics  Action = "warehouse.get_endpoint_statistics"
 	WarehouseUse                    Action = "warehouse.use"
+	WarehouseGetAllTasks            Action = "warehouse.get_all_tasks"
+	WarehouseControlAllTasks        Action = "warehouse.control_all_tasks"
+	WarehouseGetTaskQueueConfig     Action = "warehouse.get_task_queue_config"
+	WarehouseModifyTaskQueueConfig  Action = "warehouse.modify_task_queue_config"
 
 	WarehouseGetConfig       Action = "warehouse.get_config"
 	WarehouseGetMetadata     Action = "warehouse.get_metadata"

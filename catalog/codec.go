@@ -72,7 +72,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
-	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, destinationKind} {
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, queueKind, destinationKind} {
 		if k, ok := group(typ); ok {
 			return k, true
 		}
@@ -84,15 +84,15 @@ func kindOf(typ string) (kind, bool) {
 // own events are not among them: eventstore writes and reads those.
 func Types() []string {
 	return []string{
-		TypeServerBootstrapped, TypeProjectCreated, TypeProjectRenamed, TypeProjectDeleted,
+		TypeServerBootstrapped, TypeProjectCreated, TypeProjectRenamed, TypeProjectDeleted, TypeProjectQueueConfigured,
 		TypeWarehouseCreated, TypeWarehouseRenamed, TypeWarehouseActivated, TypeWarehouseDeactivated,
-		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated, TypeWarehouseDeleted,
+		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated, TypeWarehouseDeleted, TypeWarehouseQueueConfigured,
 		TypeNamespaceProtectionUpdated, TypeTableProtectionUpdated, TypeViewProtectionUpdated,
 		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
-		TypeTablePurgeStarted, TypeTablePurged, TypeTableSuperseded,
+		TypeTablePurgeStarted, TypeTablePurged, TypeTablePurgeCancelled, TypeTableSuperseded,
 		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,
-		TypeViewPurgeStarted, TypeViewPurged, TypeViewSuperseded,
+		TypeViewPurgeStarted, TypeViewPurged, TypeViewPurgeCancelled, TypeViewSuperseded,
 		TypeDestinationCreated, TypeDestinationUpdated, TypeDestinationPaused, TypeDestinationResumed, TypeDestinationReplayed,
 		TypeDestinationSkipped, TypeDestinationRetried, TypeDestinationRemoved,
 	}

@@ -24,6 +24,7 @@ const (
 	NoSuchView                          // 404 NoSuchViewException
 	NoSuchFunction                      // 404 NoSuchFunctionException
 	NoSuchProject                       // 404 ProjectNotFound, as in Lakekeeper
+	NoSuchTask                          // 404 TaskNotFound
 	NoSuchDestination                   // 404 NoSuchDestinationException
 	NotFound                            // 404 NotFoundException: a metadata file is missing
 	NoSuchRoute                         // 404 BadRequestException: nothing is served there

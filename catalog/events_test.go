@@ -77,6 +77,8 @@ func samples() map[string]catalog.Event {
 		"warehouse.delete-profile-updated/hard":  &catalog.WarehouseDeleteProfileUpdated{Name: "demo"},
 		"warehouse.format-versions-updated/two":  &catalog.WarehouseFormatVersionsUpdated{Name: "demo", DefaultFormat: 3, AllowedFormats: []int{2, 3}},
 		"warehouse.protection-updated/protected": &catalog.WarehouseProtectionUpdated{Name: "demo", Protected: true},
+		"warehouse.queue-configured/purge":       &catalog.WarehouseQueueConfigured{QueueConfigured: catalog.QueueConfigured{Name: "demo", Queue: catalog.QueuePurge, Queues: json.RawMessage(`{"soft_deletion":{"max-seconds-since-last-heartbeat":120},"tabular_purge":{"max-seconds-since-last-heartbeat":3600,"max-attempts":5,"files-per-second":50}}`)}},
+		"project.queue-configured/log":           &catalog.ProjectQueueConfigured{QueueConfigured: catalog.QueueConfigured{Name: "Sales", Queue: catalog.QueueTaskLog, Queues: json.RawMessage(`{"task_log_cleanup":{"cleanup-seconds":86400,"retention-seconds":604800}}`)}},
 		"warehouse.deleted/forced":               &catalog.WarehouseDeleted{Name: "demo", Forced: true},
 		"namespace.protection-updated/off":       &catalog.NamespaceProtectionUpdated{Namespace: catalog.Namespace{"Sales"}},
 		"table.protection-updated/on":            &catalog.TableProtectionUpdated{TabularProtection: catalog.TabularProtection{TableName: name, Protected: true}},
@@ -130,6 +132,12 @@ func samples() map[string]catalog.Event {
 		}},
 		"table.purged/resumed": &catalog.TablePurged{Purged: catalog.Purged{
 			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, Deleted: 12, Unreadable: []string{"file:///srv/demo/orders/metadata/m.avro"}, ClaimsReleased: []string{claim},
+		}},
+		"table.purge-cancelled/started": &catalog.TablePurgeCancelled{PurgeCancelled: catalog.PurgeCancelled{
+			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, Started: true, ClaimsReleased: []string{claim},
+		}},
+		"view.purge-cancelled/before": &catalog.ViewPurgeCancelled{PurgeCancelled: catalog.PurgeCancelled{
+			Ended: catalog.Ended{TableName: name, UUID: id(6), MetadataLocation: file.MetadataLocation}, ClaimsReleased: []string{claim},
 		}},
 		"table.superseded/by": &catalog.TableSuperseded{Superseded: catalog.Superseded{
 			Ended: catalog.Ended{TableName: name, UUID: id(4), MetadataLocation: file.MetadataLocation}, By: id(5), ClaimsReleased: []string{claim},

@@ -75,7 +75,7 @@ func (s *Service) ResolvePurge(ctx context.Context, in Purge) (*Purging, error) 
 // StartPurge says that files are deleted from now on. After it nothing brings
 // the object back; one of two runs of a job wins, and both may go on.
 func (s *Service) StartPurge(ctx context.Context, in Purge, report catalog.PurgeStarted) error {
-	return s.purge(ctx, in, func(p *Purging) (catalog.Event, bool) {
+	return s.purge(ctx, s.own(), in, func(p *Purging) (catalog.Event, bool) {
 		if p.Purging {
 			return nil, false
 		}
@@ -87,7 +87,7 @@ func (s *Service) StartPurge(ctx context.Context, in Purge, report catalog.Purge
 // FinishPurge says that the files are gone, and frees the locations. That it was
 // said before is no error.
 func (s *Service) FinishPurge(ctx context.Context, in Purge, report catalog.Purged) error {
-	err := s.purge(ctx, in, func(p *Purging) (catalog.Event, bool) {
+	err := s.purge(ctx, s.own(), in, func(p *Purging) (catalog.Event, bool) {
 		report.Ended, report.ClaimsReleased = endedOf(&p.Dropped), p.Claims
 		return catalog.NewPurged(p.Kind, report), true
 	})
@@ -97,9 +97,26 @@ func (s *Service) FinishPurge(ctx context.Context, in Purge, report catalog.Purg
 	return err
 }
 
+// CancelPurge says that no file is deleted any more, and frees the locations: for
+// whoever called the purge off. That there is nothing to call off is no error. It
+// is for a run that holds the right to delete, and has given it up for ever.
+func (s *Service) CancelPurge(ctx context.Context, call Call, in Purge) error {
+	err := s.purge(ctx, call, in, func(p *Purging) (catalog.Event, bool) {
+		return catalog.NewPurgeCancelled(p.Kind, catalog.PurgeCancelled{
+			Ended: endedOf(&p.Dropped), Started: p.Purging, ClaimsReleased: p.Claims,
+		}), true
+	})
+	if errors.Is(err, ErrPurgeOver) {
+		return nil
+	}
+	return err
+}
+
+// own is a call of the server itself.
+func (s *Service) own() Call { return Call{Actor: authz.System, RequestID: s.deps.IDs.New()} }
+
 // purge appends the event that decide returns, if any, to the dropped object.
-func (s *Service) purge(ctx context.Context, in Purge, decide func(*Purging) (event catalog.Event, ends bool)) error {
-	call := Call{Actor: authz.System, RequestID: s.deps.IDs.New()}
+func (s *Service) purge(ctx context.Context, call Call, in Purge, decide func(*Purging) (event catalog.Event, ends bool)) error {
 	_, err := s.attempt(ctx, []string{"purge/" + in.Object.String()}, func(ctx context.Context, t *try) error {
 		p, err := s.ResolvePurge(ctx, in)
 		if err != nil {

@@ -48,6 +48,8 @@ type DetailReader interface {
 	Destination(ctx context.Context, id ids.ID) (d projections.Destination, found bool, err error)
 	// Parked returns events that a destination refused for good, after a position.
 	Parked(ctx context.Context, destination ids.ID, after int64, limit int) ([]projections.ParkedEvent, error)
+	// Queues returns the settings of the queues of a warehouse or project.
+	Queues(ctx context.Context, owner ids.ID) (catalog.Queues, error)
 	// TabularByUUID finds a table or view by its table-uuid, Nil if there is none.
 	TabularByUUID(ctx context.Context, warehouse, tableUUID ids.ID) (ids.ID, error)
 }
@@ -74,6 +76,9 @@ type Deps struct {
 
 	// DestinationKinds are what the server can publish to; nil publishes nowhere.
 	DestinationKinds DestinationKinds
+	// Tasks is what waits to be done and is done now; nil for those that control no
+	// task.
+	Tasks TaskControl
 	// Reports takes metrics reports; nil lets them go.
 	Reports ReportKeeper
 	// Sleep waits between two tries; nil waits for real.

@@ -3,6 +3,10 @@ package httpapi_test
 import (
 	"context"
 	"strings"
+	"testing"
+
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/workers"
 )
 
 // administered has one request for each route of the management API: {w} stands
@@ -49,6 +53,18 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/destinations/{destination}/skip", "/v1/destinations/{d}/skip", ""},
 	{"GET /v1/destinations/{destination}/parked", "/v1/destinations/{d}/parked", ""},
 	{"POST /v1/destinations/{destination}/parked/{position}/retry", "/v1/destinations/{d}/parked/7/retry", ""},
+	{"POST /v1/warehouse/{warehouse_id}/task/list", "/v1/warehouse/{w}/task/list", `{"status":["SCHEDULED","STOPPING"],"queue-name":["tabular_purge"],"entities":[{"type":"warehouse"},{"type":"table","table-id":"{t}"}],"page-size":5}`},
+	{"GET /v1/warehouse/{warehouse_id}/task/by-id/{task_id}", "/v1/warehouse/{w}/task/by-id/{task}?numAttempts=2", ""},
+	{"POST /v1/warehouse/{warehouse_id}/task/control", "/v1/warehouse/{w}/task/control", `{"action":{"action-type":"run-at","scheduled-for":"2126-01-01T00:00:00Z"},"task-ids":["{task}"]}`},
+	{"GET /v1/warehouse/{warehouse_id}/task-queue/tabular_purge/config", "/v1/warehouse/{w}/task-queue/tabular_purge/config", ""},
+	{"POST /v1/warehouse/{warehouse_id}/task-queue/tabular_purge/config", "/v1/warehouse/{w}/task-queue/tabular_purge/config", `{"max-seconds-since-last-heartbeat":3600,"queue-config":{"files-per-second":20}}`},
+	{"GET /v1/warehouse/{warehouse_id}/task-queue/soft_deletion/config", "/v1/warehouse/{w}/task-queue/soft_deletion/config", ""},
+	{"POST /v1/warehouse/{warehouse_id}/task-queue/soft_deletion/config", "/v1/warehouse/{w}/task-queue/soft_deletion/config", `{"queue-config":{}}`},
+	{"POST /v1/project/task/list", "/v1/project/task/list", `{"created-after":"2026-01-01T00:00:00Z"}`},
+	{"GET /v1/project/task/by-id/{task_id}", "/v1/project/task/by-id/{log}", ""},
+	{"POST /v1/project/task/control", "/v1/project/task/control", `{"action":{"action-type":"stop"},"task-ids":["{log}"]}`},
+	{"GET /v1/project/task-queue/task_log_cleanup/config", "/v1/project/task-queue/task_log_cleanup/config", ""},
+	{"POST /v1/project/task-queue/task_log_cleanup/config", "/v1/project/task-queue/task_log_cleanup/config", `{"queue-config":{"cleanup-period":"P2D","retention-period":"PT1H30M45.5S"}}`},
 	{"GET /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", ""},
 	{"POST /v1/warehouse/{warehouse_id}/namespace/{namespace_id}/protection", "/v1/warehouse/{w}/namespace/{n}/protection", `{"protected":true}`},
 	{"GET /v1/warehouse/{warehouse_id}/table/{table_id}/protection", "/v1/warehouse/{w}/table/{t}/protection", ""},
@@ -64,6 +80,24 @@ func (s *stack) anyID(sql string) string {
 	id := "0190a000-0000-7000-8000-0000000000ee"
 	_ = s.db.App.QueryRow(context.Background(), sql+" LIMIT 1").Scan(&id) // no row leaves it
 	return id
+}
+
+// jobs makes a task of the warehouse and one of the default project.
+func (s *stack) jobs(t *testing.T) {
+	t.Helper()
+	s.dropTable(t, "purged", "?purgeRequested=true")
+	_, err := s.db.App.Exec(t.Context(), `INSERT INTO river.river_job (kind, queue, args) VALUES ('task_log_cleanup', 'upkeep', $1::text::jsonb)`,
+		`{"project":"`+catalog.DefaultProject.String()+`"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anyTask is the last task of a kind, or one that is not there.
+func (s *stack) anyTask(kind string) string {
+	var job int64 = 4711
+	_ = s.db.App.QueryRow(context.Background(), "SELECT max(id) FROM river.river_job WHERE kind = $1", kind).Scan(&job)
+	return workers.TaskID(job).String()
 }
 
 // managementRoutes names the routes as the server does.
@@ -83,6 +117,7 @@ func managementRequests(s *stack) map[string][2]string {
 		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"+in),
 		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"+in),
 		"{d}", s.anyID("SELECT destination_id::text FROM rm.destination"),
+		"{task}", s.anyTask("purge"), "{log}", s.anyTask("task_log_cleanup"),
 		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"+in))
 	asked := make(map[string][2]string, len(administered))
 	for i, name := range managementRoutes() {

@@ -111,6 +111,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	s.dropTable(t, "gone")
 	expect(t, s.do("POST", "/management/v1/destinations", `{"name":"d","kind":"log"}`), 201)
+	s.jobs(t)
 
 	for name, c := range map[string]struct {
 		authorizer authz.Authorizer

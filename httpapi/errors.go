@@ -34,6 +34,7 @@ var outcomes = map[catalog.Kind]outcome{
 	catalog.NoSuchView:              {http.StatusNotFound, "NoSuchViewException"},
 	catalog.NoSuchFunction:          {http.StatusNotFound, "NoSuchFunctionException"},
 	catalog.NoSuchProject:           {http.StatusNotFound, "ProjectNotFound"},
+	catalog.NoSuchTask:              {http.StatusNotFound, "TaskNotFound"},
 	catalog.NoSuchDestination:       {http.StatusNotFound, "NoSuchDestinationException"},
 	catalog.NotFound:                {http.StatusNotFound, "NotFoundException"},
 	catalog.NoSuchRoute:             {http.StatusNotFound, "BadRequestException"},

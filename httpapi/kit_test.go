@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/icecore-catalog/icecore/authz"
@@ -26,6 +27,7 @@ import (
 	"github.com/icecore-catalog/icecore/projections/projectionstest"
 	"github.com/icecore-catalog/icecore/queries"
 	"github.com/icecore-catalog/icecore/storage"
+	"github.com/icecore-catalog/icecore/workers"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -91,7 +93,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	source := ids.NewV7(now)
-	store, err := eventstore.New(t.Context(), eventstore.Config{Pool: s.db.App, Clock: now, IDs: source, Projectors: projections.Inline(), Logger: log, SharedFlights: s.flights})
+	store, err := eventstore.New(t.Context(), eventstore.Config{Pool: s.db.App, Clock: now, IDs: source, Projectors: append(projections.Inline(), workers.Enqueuer{}), Logger: log, SharedFlights: s.flights})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +121,11 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 		Commands: commands.New(commands.Deps{
 			Log: store, Idempotency: store, Resolver: resolver, Claims: projections.NewClaims(s.db.App), Details: projections.NewDetails(s.db.App),
 			Profiles: stores, Places: store, Documents: library, Authorizer: authorizer, Clock: now, IDs: source, Logger: log,
-			Reports: keeper, DestinationKinds: commands.DestinationKinds{"log": func(map[string]string) error { return nil }},
+			Reports: keeper, Tasks: workers.NewTasks(s.db.App), DestinationKinds: commands.DestinationKinds{"log": func(map[string]string) error { return nil }},
 		}),
 		Queries: queries.New(queries.Deps{
 			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer, Reports: reports.NewStore(s.db.App),
-			TokenSecret: []byte("the secret of one test, 32 bytes"),
+			TokenSecret: []byte("the secret of one test, 32 bytes"), Tasks: workers.NewTasks(s.db.App),
 		}),
 		Authorizer:   authorizer,
 		IDs:          source,
@@ -146,7 +148,7 @@ func (s *stack) do(method, target, body string, header ...string) answer {
 
 // dropTable makes and drops a table of namespace n, so that its metadata file
 // can be registered.
-func (s *stack) dropTable(t testing.TB, name string) {
+func (s *stack) dropTable(t testing.TB, name string, how ...string) {
 	t.Helper()
 	got := expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create(name)), 200)
 	var doc loaded
@@ -154,7 +156,7 @@ func (s *stack) dropTable(t testing.TB, name string) {
 		t.Fatal(err)
 	}
 	s.dropped = doc.MetadataLocation
-	expect(t, s.do("DELETE", s.prefix+"/namespaces/n/tables/"+name, ""), 204)
+	expect(t, s.do("DELETE", s.prefix+"/namespaces/n/tables/"+name+strings.Join(how, ""), ""), 204)
 }
 
 // state describes all that a request could touch: every row of every table of

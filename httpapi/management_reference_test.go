@@ -26,8 +26,7 @@ var unserved = []struct{ pattern, state, why string }{
 	{`/tags(/|$)|/column-tags$|/tag-definition`, "planned", "with tags"},
 	{`/role(/|$)|/search/role$`, "planned", "with users and rights"},
 	{`/user(/|$)|/search/user$|/whoami$`, "planned", "with authentication: nobody is known by name before"},
-	{`/deleted-tabulars(/undrop)?$|/task-queue/soft_deletion/config$`, "planned", "with soft deletion"},
-	{`/task(/|-queue/)`, "planned", "with the view of jobs"},
+	{`/deleted-tabulars(/undrop)?$`, "planned", "with soft deletion"},
 	{`/generic-table/`, "planned", "with generic tables"},
 	{`/move$`, "planned", "moving a namespace is an event of its own"},
 }
@@ -134,6 +133,11 @@ served, and where it means something else.
   what was decreed, GET also with how it is doing: ` + "`status`" + ` (` + "`running`, `paused`, `backing-off`, `halted`" + `), place, lag in events and seconds, failures and
   the last error. ` + "`start`" + ` and ` + "`from`" + ` of a replay are ` + "`beginning`, `now`" + `, a position, which is the first one published, or a time. Settings hold no secret: they
   name files of them. Unknown members are refused. See the [guide](../guides/consume-events.md).
-- **queues** is empty: it lists the queues that the task-queue routes configure, and these are not built yet. Jobs have settings of the server instead.
+- **Tasks** are jobs that somebody may want to see: purges, expiries of dropped objects, and a project's clean-up of its finished tasks. Their ids are UUIDs
+  of version 8 that hold the job's number. A run that failed is tried again later each time, after a quarter of an hour at most; after its last attempt a task is ` + "`FAILED`" + `
+  and can be run again (` + "`run-now`" + `). Cancelling a purge keeps the files that are left and frees the locations, as an event; it comes about when nothing deletes
+  any more, and until then the task is ` + "`STOPPING`" + `. A task that is stopped rests for a minute. What cannot be done with a task as it stands is no error.
+- **Queues** take two settings of ours in ` + "`queue-config`" + `: ` + "`max-attempts`" + ` (25), and for ` + "`tabular_purge`" + ` ` + "`files-per-second`" + `, which bounds one run below the server's own
+  rate. ` + "`max-seconds-since-last-heartbeat`" + ` makes the wait for a silent process longer than its 30 seconds. A change is an event, and holds for tasks that are made after it.
 - **server-id** is the nil UUID before bootstrap.
 `

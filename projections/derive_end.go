@@ -17,6 +17,10 @@ func deriveEnd(r *eventstore.Record, at place, event catalog.Event) (changes []c
 		return at.ended(r, e.ClaimsReleased), true
 	case *catalog.ViewPurged:
 		return at.ended(r, e.ClaimsReleased), true
+	case *catalog.TablePurgeCancelled:
+		return at.ended(r, e.ClaimsReleased), true
+	case *catalog.ViewPurgeCancelled:
+		return at.ended(r, e.ClaimsReleased), true
 	case *catalog.TableSuperseded:
 		return at.ended(r, e.ClaimsReleased), true
 	case *catalog.ViewSuperseded:

@@ -15,7 +15,7 @@ func deriveManagement(r *eventstore.Record, event catalog.Event) (list []change,
 	case *catalog.ProjectCreated:
 		return []change{{
 			table: projectTable, key: []any{uuid(r.Stream)}, order: orderKey("", r.Stream),
-			values: []any{e.Name, uuid(r.ID), r.Version, identOf(r.Stream, e.Ident)},
+			values: []any{e.Name, uuid(r.ID), r.Version, identOf(r.Stream, e.Ident), nil},
 		}}, true
 	case *catalog.ProjectRenamed:
 		return []change{{
@@ -49,7 +49,7 @@ func deriveManagement(r *eventstore.Record, event catalog.Event) (list []change,
 			table: warehouseTable, action: deleteRow, key: []any{uuid(r.Stream)}, order: orderKey(catalog.FoldName(e.Name), r.Project),
 		}}, true
 	}
-	return nil, false
+	return deriveQueues(r, event)
 }
 
 // identOf is the id by which callers name a project: the chosen one, else that
@@ -71,7 +71,7 @@ func deriveWarehouse(r *eventstore.Record, e *catalog.WarehouseCreated) []change
 		table: warehouseTable, key: []any{uuid(r.Stream)}, order: orderKey(name, e.Project),
 		values: []any{
 			uuid(e.Project), e.Name, name, true, false, string(e.StorageProfile), int16(e.DefaultFormat), smallints(e.AllowedFormats),
-			r.Time.UTC(), r.Version, nil,
+			r.Time.UTC(), r.Version, nil, nil,
 		},
 	}}
 }

@@ -32,7 +32,7 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 		dormant, closed = e.Pending(), !e.Pending()
 	case *catalog.TableDropped:
 		dormant, closed = e.Pending(), !e.Pending()
-	case *catalog.TablePurged, *catalog.TableSuperseded, *catalog.ViewPurged, *catalog.ViewSuperseded,
+	case *catalog.TablePurged, *catalog.TablePurgeCancelled, *catalog.TableSuperseded, *catalog.ViewPurgeCancelled, *catalog.ViewPurged, *catalog.ViewSuperseded,
 		*catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted, *catalog.DestinationRemoved:
 		closed = true
 	}

@@ -101,7 +101,7 @@ var (
 	}
 	projectTable = &table{
 		schema: "rm", name: "project", why: "projects and the mark of their rights", keys: 1, rank: 2, inline: true,
-		columns: []column{{"project_id", "uuid"}, {"name", "text"}, {"authz_mark", "uuid"}, {"stream_version", "bigint"}, {"ident", "text"}},
+		columns: []column{{"project_id", "uuid"}, {"name", "text"}, {"authz_mark", "uuid"}, {"stream_version", "bigint"}, {"ident", "text"}, {"queues", "text"}},
 	}
 	warehouseTable = &table{
 		schema: "rm", name: "warehouse", why: "warehouses, their names and profiles", keys: 1, rank: 3, inline: true, unique: []string{"name_fold1"},
@@ -109,6 +109,7 @@ var (
 			{"warehouse_id", "uuid"}, {"project_id", "uuid"}, {"name", "text"}, {"name_fold1", "text"}, {"active", "boolean"},
 			{"protected", "boolean"}, {"storage_profile", "text"}, {"default_format", "smallint"}, {"allowed_formats", "smallint[]"},
 			{"updated_at", "timestamptz"}, {"stream_version", "bigint"}, {"expiration_seconds", "bigint"},
+			{"queues", "text"},
 		},
 	}
 	namespaceTable = &table{

@@ -13,13 +13,17 @@ import (
 	"github.com/icecore-catalog/icecore/projections"
 )
 
-// Deps are what queries need from the outside. All fields are required.
+// Deps are what queries need from the outside. All fields are required that do not
+// say otherwise.
 type Deps struct {
 	Resolver   projections.Resolver
 	Lists      Lists
 	Documents  *documents.Library
 	Authorizer authz.Authorizer
 	Reports    ReportLister
+	// Tasks is what waits to be done, is done now and was done; nil for those that
+	// ask for no task.
+	Tasks TaskLister
 	// TokenSecret seals page tokens. All instances of a server share it; another
 	// secret makes old tokens invalid.
 	TokenSecret []byte

@@ -39,8 +39,12 @@ const (
 	stopPause = time.Minute
 )
 
-// errStopped ends the run of a job that somebody stopped: it rests.
-var errStopped = errors.New("stopped")
+// Why a run ends before its time: somebody stopped the job, which rests, or called
+// it off.
+var (
+	errStopped   = errors.New("stopped")
+	errCalledOff = errors.New("called off")
+)
 
 // runs are the jobs that this process runs now.
 type runs struct {
@@ -111,11 +115,14 @@ func (r *runs) track(ctx context.Context, job *rivertype.JobRow, work func(conte
 	if last != (Progress{}) {
 		err = errors.Join(err, river.MetadataSet(ctx, metadataProgress, last))
 	}
-	if errors.Is(context.Cause(ctx), errStopped) {
-		err = errors.Join(err, river.MetadataSet(ctx, metadataStop, false))
-		if err != nil {
-			return river.JobSnooze(stopPause)
+	if why := context.Cause(ctx); err != nil && (errors.Is(why, errStopped) || errors.Is(why, errCalledOff)) {
+		if err := river.MetadataSet(ctx, metadataStop, false); err != nil {
+			return err
 		}
+		if errors.Is(why, errCalledOff) {
+			return river.JobSnooze(0) // the next run sees to it
+		}
+		return river.JobSnooze(stopPause)
 	}
 	return err
 }
@@ -146,8 +153,16 @@ func (w *Workers) beat(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("say that the workers live: %w", err)
 	}
-	stopped, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-	if err != nil {
+	stopped := map[int64]error{}
+	var id int64
+	var off bool
+	if _, err = pgx.ForEachRow(rows, []any{&id, &off}, func() error {
+		stopped[id] = errStopped
+		if off {
+			stopped[id] = errCalledOff
+		}
+		return nil
+	}); err != nil {
 		return fmt.Errorf("say that the workers live: %w", err)
 	}
 	w.runs.mu.Lock()
@@ -159,9 +174,9 @@ func (w *Workers) beat(ctx context.Context) error {
 		}
 		r.mu.Unlock()
 	}
-	for _, id := range stopped {
+	for id, why := range stopped {
 		if r := w.runs.list[id]; r != nil {
-			r.stop(errStopped)
+			r.stop(why)
 		}
 	}
 	w.runs.mu.Unlock()

@@ -71,8 +71,6 @@ const (
 	// dead process ran is taken up long before ([Workers.rescue]).
 	rescueTime = 10 * time.Minute
 	sweepTime  = 5 * time.Minute
-	// keepJobs is how long a finished job can be looked at.
-	keepJobs = time.Hour
 	// stopTime bounds the wait for jobs at the end; they end when they are told.
 	stopTime = 5 * time.Second
 	// startPause lies between two tries to start.
@@ -118,6 +116,7 @@ func (c *Config) kinds() *river.Workers {
 	bundle := river.NewWorkers()
 	river.AddWorker(bundle, &purger{config: *c, pace: newPace(c.Clock, c.PurgeRate)})
 	river.AddWorker(bundle, &sweeper{pool: c.Pool})
+	river.AddWorker(bundle, &taskLog{pool: c.Pool})
 	river.AddWorker(bundle, newChores(c.Chores))
 	return bundle
 }
@@ -145,7 +144,9 @@ func New(c Config) (*Workers, error) {
 		FetchCooldown:               river.FetchCooldownDefault,
 		JobTimeout:                  c.slice + c.slice/2,
 		RescueStuckJobsAfter:        max(c.rescue, c.slice+c.slice/2),
-		CompletedJobRetentionPeriod: keepJobs,
+		CompletedJobRetentionPeriod: -1, // [forget] and [taskLog] remove what ended
+		CancelledJobRetentionPeriod: -1,
+		DiscardedJobRetentionPeriod: -1,
 		ReindexerIndexNames:         []string{}, // the application owns no index
 		Logger:                      slog.New(warnings{c.Logger.Handler()}),
 	}

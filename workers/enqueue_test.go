@@ -118,7 +118,8 @@ func TestSweepMakesWhatIsMissing(t *testing.T) {
 	if _, err := w.Pool.Exec(t.Context(), "UPDATE river.river_job SET state = 'discarded', finalized_at = now() WHERE id = (SELECT min(id) FROM river.river_job)"); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := sweep(t.Context(), w.Pool); n != 2 || err != nil {
+	// One that used up its attempts is somebody's to look at.
+	if n, err := sweep(t.Context(), w.Pool); n != 1 || err != nil {
 		t.Errorf("%d made, %v", n, err)
 	}
 	for _, in := range before {

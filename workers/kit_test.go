@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ func (w *world) purger() *purger {
 func (w *world) purgeAll() {
 	w.Helper()
 	for _, in := range w.waiting() {
-		if err := w.purger().purge(w.Context(), in); err != nil {
+		if err := w.purger().purge(w.Context(), in, nil); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -227,4 +229,40 @@ func manifestOf(files ...string) []byte {
 	}
 	return avro(`{"type":"record","name":"manifest_entry","fields":[{"name":"status","type":"int"},`+
 		`{"name":"data_file","type":{"type":"record","name":"r2","fields":[{"name":"content","type":"int"},{"name":"file_path","type":"string"}]}}]}`, entries...)
+}
+
+// logs are lines that tests look for.
+type logs struct {
+	mu    sync.Mutex
+	lines strings.Builder
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines.Write(p)
+}
+
+func (l *logs) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+func (l *logs) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.lines.String(), text)
+}
+
+// sequence gives positions to all that was appended.
+func (w *world) sequence() {
+	w.Helper()
+	q := w.Store.Sequencer()
+	defer q.Close()
+	for {
+		worked, err := q.RunOnce(w.Context())
+		if err != nil {
+			w.Fatal(err)
+		}
+		if !worked {
+			return
+		}
+	}
 }

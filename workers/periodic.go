@@ -76,7 +76,7 @@ func (s *sweeper) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 	if _, err := s.pool.Exec(ctx, forgetWorkersSQL); err != nil {
 		return fmt.Errorf("forget workers that ended: %w", err)
 	}
-	return nil
+	return forget(ctx, s.pool)
 }
 
 // sweep inserts the jobs that are missing and returns how many they were.

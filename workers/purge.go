@@ -2,13 +2,16 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/riverqueue/river"
 
+	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/projections"
 )
 
 // purger deletes the files of dropped tables and views.
@@ -23,7 +26,14 @@ type purger struct {
 func (w *purger) Work(ctx context.Context, job *river.Job[PurgeArgs]) error {
 	slice, cancel := context.WithTimeout(ctx, w.config.slice)
 	defer cancel()
-	err := w.purge(slice, commands.Purge{Warehouse: job.Args.Warehouse, Object: job.Args.Object, Drop: job.Args.Drop})
+	in := commands.Purge{Warehouse: job.Args.Warehouse, Object: job.Args.Object, Drop: job.Args.Drop}
+	var state struct {
+		Cancel *cancelled `json:"cancel"`
+	}
+	if err := json.Unmarshal(job.Metadata, &state); err != nil {
+		return fmt.Errorf("purge %s: read the job: %w", in.Object, err)
+	}
+	err := w.purge(slice, in, state.Cancel)
 	switch {
 	case errors.Is(err, errLost):
 		return river.JobSnooze(w.config.lease / 2) // it ends, or its lease does
@@ -35,16 +45,32 @@ func (w *purger) Work(ctx context.Context, job *river.Job[PurgeArgs]) error {
 
 // purge runs from wherever an earlier run ended. What there is to purge is asked
 // after the lease is had: who gets one when the purge is over finds that it is.
-func (w *purger) purge(ctx context.Context, in commands.Purge) error {
+func (w *purger) purge(ctx context.Context, in commands.Purge, off *cancelled) error {
 	held, report, err := takeLease(ctx, &w.config, in)
 	if err != nil {
 		return fmt.Errorf("purge %s: %w", in.Object, err)
+	}
+	if report == nil && off != nil {
+		report = &deletedReport{Unreadable: []string{}, Cancelled: off}
+		if err := held.settle(ctx, *report); err != nil {
+			return fmt.Errorf("purge %s: %w", in.Object, err)
+		}
 	}
 	if report == nil {
 		if report, err = w.deleteAll(ctx, in, held); err != nil || report == nil {
 			held.release(ctx)
 			return err
 		}
+	}
+	if off := report.Cancelled; off != nil {
+		// Nobody deletes any more, and nobody will.
+		if err := w.config.Commands.CancelPurge(ctx, commands.Call{Actor: authz.Actor{ID: off.Actor}, RequestID: off.Request}, in); err != nil {
+			return fmt.Errorf("call off the purge of %s: %w", in.Object, err)
+		}
+		if err := endLease(ctx, &w.config, in); err != nil {
+			return err
+		}
+		return river.JobCancel(errCalledOff)
 	}
 	// All is deleted, and no run will delete anything any more: the locations may
 	// have another owner.
@@ -96,6 +122,13 @@ func (w *purger) begin(ctx context.Context, in commands.Purge, held *lease) (*pu
 		return nil, fmt.Errorf("resolve the purge of %s: %w", in.Object, err)
 	}
 	run := &purgeRun{Purging: p, documents: w.config.Documents, pace: w.pace, lease: held}
+	queues, err := projections.NewDetails(w.config.Pool).Queues(ctx, in.Warehouse)
+	if err != nil {
+		return nil, fmt.Errorf("purge %s: %w", in.Object, err)
+	}
+	if rate := queues[catalog.QueuePurge].FilesPerSecond; rate != nil {
+		run.slow = newPace(w.config.Clock, int(*rate))
+	}
 	if err := run.open(ctx); err != nil {
 		return nil, fmt.Errorf("purge %s: %w", in.Object, err)
 	}

@@ -21,7 +21,8 @@ import (
 type purgeRun struct {
 	*commands.Purging
 	documents *documents.Library
-	pace      *pace
+	pace      *pace // of this process
+	slow      *pace // what the warehouse wants; nil if it does not say
 	lease     *lease
 
 	reaches reached // nothing, if the metadata file is gone
@@ -368,6 +369,11 @@ const deleteTime = 10 * time.Second
 
 // unlink deletes a file while the lease holds, and else nothing.
 func (r *purgeRun) unlink(ctx context.Context, location string) error {
+	if r.slow != nil {
+		if err := r.slow.wait(ctx); err != nil {
+			return err
+		}
+	}
 	if err := r.pace.wait(ctx); err != nil {
 		return err
 	}

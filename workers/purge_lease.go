@@ -57,6 +57,9 @@ type lease struct {
 type deletedReport struct {
 	Deleted    int64    `json:"deleted"`
 	Unreadable []string `json:"unreadable"`
+	// Cancelled is who called the purge off: nothing more is deleted, and the files
+	// stay.
+	Cancelled *cancelled `json:"cancelled,omitempty"`
 }
 
 // takeLease returns the lease of a drop; or the report of the run that deleted

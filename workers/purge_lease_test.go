@@ -35,7 +35,7 @@ func (w *world) leases() (n int) {
 func (w *world) again(tb *table, in commands.Purge) *table {
 	w.Helper()
 	w.expire()
-	if err := w.purger().purge(w.Context(), in); err != nil {
+	if err := w.purger().purge(w.Context(), in, nil); err != nil {
 		w.Fatal(err)
 	}
 	w.requireGone(tb)
@@ -125,7 +125,7 @@ func TestALateRunOfAPurgeDeletesNothing(t *testing.T) {
 			if files := w.below(next); !slices.Equal(files, before) {
 				t.Errorf("of the next table's files\n%v are left\n%v", before, files)
 			}
-			if err := late.purge(t.Context(), in); err != nil {
+			if err := late.purge(t.Context(), in, nil); err != nil {
 				t.Errorf("it runs again: %v", err)
 			}
 			if files := w.below(next); !slices.Equal(files, before) {
@@ -152,7 +152,7 @@ func TestARunMakesWayForTheOneThatDeletes(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.below(tb)
-	if err := w.purger().purge(t.Context(), in); !errors.Is(err, errLost) {
+	if err := w.purger().purge(t.Context(), in, nil); !errors.Is(err, errLost) {
 		t.Errorf("the other run: %v", err)
 	}
 	if files := w.below(tb); !slices.Equal(files, before) {
@@ -242,7 +242,7 @@ func TestLeasesOfWhatIsPurgedAreSwept(t *testing.T) {
 		}
 	}
 	w.expire()
-	if err := w.purger().purge(t.Context(), w.waiting()[0]); err != nil {
+	if err := w.purger().purge(t.Context(), w.waiting()[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := takeLease(t.Context(), &p.config, w.waiting()[0]); err != nil { // too late, and killed

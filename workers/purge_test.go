@@ -393,7 +393,7 @@ func TestAResumedPurgeKeepsTheDataThatItWasToKeep(t *testing.T) {
 	if err := os.Remove(strings.TrimPrefix(again.Pointer, "file://")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.purger().purge(t.Context(), in); err != nil {
+	if err := w.purger().purge(t.Context(), in, nil); err != nil {
 		t.Fatal(err)
 	}
 	if files := w.below(again); !slices.Contains(files, "data/a.parquet") {
@@ -414,7 +414,7 @@ func (w *world) purgeInPieces(tb *table) {
 				cancel()
 			}
 		}}, 1_000_000)
-		err := p.purge(ctx, in)
+		err := p.purge(ctx, in, nil)
 		cancel()
 		if err == nil {
 			return
@@ -445,7 +445,7 @@ func TestTwoRunsOfOnePurge(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, k := range []*world{w, other} {
 			wg.Go(func() {
-				if errs[i] = k.purger().purge(t.Context(), in); errors.Is(errs[i], errLost) {
+				if errs[i] = k.purger().purge(t.Context(), in, nil); errors.Is(errs[i], errLost) {
 					errs[i] = nil // it makes way
 				}
 			})
@@ -532,7 +532,7 @@ func TestNothingIsDeletedBeforeTheStartIsKept(t *testing.T) {
 	w.fill(tb, 1, 0, "a.parquet")
 	before := w.below(tb)
 	w.dropPurge(tb)
-	if err := w.purger().purge(t.Context(), w.waiting()[0]); err == nil {
+	if err := w.purger().purge(t.Context(), w.waiting()[0], nil); err == nil {
 		t.Fatal("a purge without a start comes to its end")
 	}
 	if files := w.below(tb); !slices.Equal(files, before) {

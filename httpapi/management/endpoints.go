@@ -138,7 +138,7 @@ func readRange(selector wire.Object, in *queries.EndpointWindow) error {
 			return err
 		}
 		var ok bool
-		if in.Length, ok = isoDuration(length); !ok {
+		if in.Length, ok = isoDuration(length, 2*queries.MaxWindow); !ok {
 			return badMember("range-specifier.interval must be an ISO 8601 duration of weeks, days, hours, minutes and seconds, as in P1D")
 		}
 		return nil
@@ -150,10 +150,11 @@ func badMember(text string) error {
 	return &catalog.Error{Kind: catalog.BadRequest, Message: "Malformed request: " + text}
 }
 
-var durationForm = regexp.MustCompile(`^P(?:([0-9]{1,6})W)?(?:([0-9]{1,6})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?$`)
+var durationForm = regexp.MustCompile(`^P(?:([0-9]{1,6})W)?(?:([0-9]{1,6})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,10})(?:[.,][0-9]{1,9})?S)?)?$`)
 
-// isoDuration reads a duration of ISO 8601 whose length needs no calendar.
-func isoDuration(text string) (time.Duration, bool) {
+// isoDuration reads a duration of ISO 8601 whose length needs no calendar, up to
+// the most that can be asked for. Parts of seconds are read over.
+func isoDuration(text string, most time.Duration) (time.Duration, bool) {
 	parts := durationForm.FindStringSubmatch(text)
 	if parts == nil {
 		return 0, false
@@ -165,10 +166,12 @@ func isoDuration(text string) (time.Duration, bool) {
 			continue
 		}
 		n, err := strconv.ParseInt(parts[i+1], 10, 64)
-		if err != nil || n > int64(2*queries.MaxWindow/unit) {
-			return 0, false // far beyond what can be asked for
+		if err != nil || n > int64(most/unit) {
+			return 0, false
 		}
-		total += time.Duration(n) * unit
+		if total += time.Duration(n) * unit; total > most {
+			return 0, false
+		}
 	}
 	return total, total > 0
 }

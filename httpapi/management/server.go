@@ -35,7 +35,14 @@ func (a *API) getInfo(w http.ResponseWriter, r *http.Request) error {
 	body = append(body, `,"authz-backend":`...)
 	body = wire.AppendString(body, a.deps.AuthzBackend)
 	body = append(body, `,"aws-system-identities-enabled":false,"azure-system-identities-enabled":false,"gcp-system-identities-enabled":false`...)
-	body = append(body, `,"queues":[],"license-status":{"license-type":"Apache-2.0","valid":true}}`...)
+	body = append(body, `,"queues":[`...)
+	for i, queue := range slices.Concat(catalog.WarehouseQueues(), catalog.ProjectQueues()) {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = wire.AppendString(body, queue)
+	}
+	body = append(body, `],"license-status":{"license-type":"Apache-2.0","valid":true}}`...)
 	wire.JSON(w, http.StatusOK, body)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/icecore-catalog/icecore/internal/config"
+	"github.com/icecore-catalog/icecore/internal/telemetry"
+	"github.com/icecore-catalog/icecore/workers"
 )
 
 // roles are what an instance does beside what every one does.
@@ -39,4 +41,17 @@ func (s *server) work(ctx context.Context) error {
 		s.log.Warn("jobs were broken off", "error", err)
 	}
 	return nil
+}
+
+// queueFigures are what the queues of jobs stand at, for the metrics.
+func queueFigures(ctx context.Context, tasks *workers.Tasks) ([]telemetry.Queue, error) {
+	queues, err := tasks.Figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]telemetry.Queue, 0, len(queues))
+	for name, f := range queues {
+		list = append(list, telemetry.Queue{Name: name, Waiting: f.Waiting, Oldest: f.Oldest, Running: f.Running, Failed: f.Failed})
+	}
+	return list, nil
 }

@@ -109,15 +109,16 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		s.reports = reports.NewKeeper(reports.NewStore(s.pools.append).Insert, log)
 		reported = s.reports
 	}
+	tasks := workers.NewTasks(s.pools.append) // any instance shows and controls them
 	s.commands = commands.New(commands.Deps{
 		Log: telemetry.LogAppends(s.store, log), Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read), Details: projections.NewDetails(s.pools.read),
 		Profiles: stores, Places: s.store, Documents: s.documents, Authorizer: authorizer,
-		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported,
 		DestinationKinds: destinationKinds(),
+		Clock:            now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported, Tasks: tasks,
 	})
 	s.queries = queries.New(queries.Deps{
 		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer,
-		Reports: reports.NewStore(s.pools.read), TokenSecret: tokenSecret(c.Catalog, s.store.LogID()),
+		Reports: reports.NewStore(s.pools.read), TokenSecret: tokenSecret(c.Catalog, s.store.LogID()), Tasks: tasks,
 	})
 
 	// What is done later.
@@ -159,6 +160,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	metrics.Pool("read", s.pools.read)
 	metrics.Pool("append", s.pools.append)
 	metrics.Pool("jobs", s.pools.jobs)
+	metrics.Queues(func(ctx context.Context) ([]telemetry.Queue, error) { return queueFigures(ctx, tasks) })
 	if s.workers != nil {
 		metrics.Purges(s.workers.Backlog)
 	}

@@ -71,7 +71,9 @@ var matrix = map[string][]edge{
 
 	// What is done later.
 	"workers": {
-		{"commands", "the mutations that jobs bring about"},
+		{"commands", "the mutations that jobs bring about, and the port by which tasks are controlled"},
+		{"queries", "the port by which tasks are shown"},
+		{"authz", "who called a purge off"},
 		{"iceberg", "manifests say what a purge reaches"},
 		{"catalog", "events that ask for jobs, and those that jobs report in"},
 		{"eventstore", "a job is inserted in the commit that asks for it"},

@@ -26,6 +26,9 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 	})
 
 	m.Reports(func() int { return 12 })
+	m.Queues(func(context.Context) ([]Queue, error) {
+		return []Queue{{Name: "tabular_purge", Waiting: 3, Running: 1, Failed: 2, Oldest: 90 * time.Second}}, nil
+	})
 	m.Purges(func(context.Context) (int64, time.Duration, error) { return 3, 90 * time.Second, nil })
 
 	answer := httptest.NewRecorder()
@@ -36,6 +39,8 @@ func TestMetricsTellRequestsByRouteAndAppendsByOutcome(t *testing.T) {
 		`icecore_append_seconds_bucket{outcome="committed",le="0.001"} 1`,
 		`icecore_log_size 40`, `icecore_log_unsequenced 5`, `icecore_log_holes 2`, `icecore_log_halted 1`,
 		`icecore_metrics_reports_waiting 12`,
+		`icecore_jobs_waiting{queue="tabular_purge"} 3`, `icecore_jobs_oldest_seconds{queue="tabular_purge"} 90`,
+		`icecore_jobs_running{queue="tabular_purge"} 1`, `icecore_jobs_failed{queue="tabular_purge"} 2`,
 		`icecore_purges_waiting 3`, `icecore_purge_oldest_seconds 90`,
 		`icecore_build_info{version="1.2.3"} 1`,
 		`go_goroutines `,

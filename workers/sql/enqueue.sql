@@ -1,2 +1,8 @@
 -- A job as River inserts it, but without its notice: workers poll.
-INSERT INTO river.river_job (args, kind, queue) VALUES ($1::text::jsonb, $2, $3)
+-- How often it is tried is the warehouse's to say; 25 is River's own number.
+INSERT INTO river.river_job (args, kind, queue, max_attempts)
+SELECT a.args, $2, $3, coalesce((
+       SELECT (w.queues::jsonb -> 'tabular_purge' ->> 'max-attempts')::smallint
+         FROM rm.warehouse w
+        WHERE w.warehouse_id = (a.args ->> 'warehouse')::uuid), 25)
+  FROM (SELECT $1::text::jsonb AS args) a

@@ -56,6 +56,14 @@ func describeManagement(event catalog.Event) (described, bool) {
 		return described{word(v.Name), fmt.Sprintf("the parked event at position %d", v.Position)}, true
 	case *catalog.DestinationRemoved:
 		return described{word(v.Name), ""}, true
+	case *catalog.TablePurgeCancelled:
+		return described{table(v.TableName), calledOff(v.Started)}, true
+	case *catalog.ViewPurgeCancelled:
+		return described{table(v.TableName), calledOff(v.Started)}, true
+	case *catalog.WarehouseQueueConfigured:
+		return described{word(v.Name), "queue " + v.Queue}, true
+	case *catalog.ProjectQueueConfigured:
+		return described{word(v.Name), "queue " + v.Queue}, true
 	case *catalog.NamespaceProtectionUpdated:
 		return described{levels(v.Namespace), protection(v.Protected)}, true
 	case *catalog.TableProtectionUpdated:
@@ -64,6 +72,13 @@ func describeManagement(event catalog.Event) (described, bool) {
 		return described{table(v.TableName), protection(v.Protected)}, true
 	}
 	return described{}, false
+}
+
+func calledOff(started bool) string {
+	if started {
+		return "files that are left stay"
+	}
+	return "files stay"
 }
 
 func protection(on bool) string {
