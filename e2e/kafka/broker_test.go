@@ -1,9 +1,11 @@
 package kafka_test
 
 import (
+	"context"
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/icecore-catalog/icecore/e2e/kafka"
 )
@@ -59,4 +61,10 @@ func TestBrokerIsKilledAndStartedAgainOnItsPorts(t *testing.T) {
 	if b.Addr() != addr {
 		t.Errorf("another port: %s, was %s", b.Addr(), addr)
 	}
+}
+
+// timeout is a context for what may not wait for ever.
+func timeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
 }
