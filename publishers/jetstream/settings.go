@@ -34,6 +34,7 @@ type Settings struct {
 
 	MaxPending     int // messages in flight
 	ConnectTimeout time.Duration
+	AckTimeout     time.Duration // without any acknowledgement
 	InboxPrefix    string
 
 	// Names of secrets.
@@ -112,6 +113,7 @@ func ParseSettings(settings map[string]string) (Settings, error) {
 
 		MaxPending:     r.Number("max-pending", 256, 1, 4096),
 		ConnectTimeout: r.Duration("connect-timeout", 5*time.Second, 100*time.Millisecond, time.Minute),
+		AckTimeout:     r.Duration("ack-timeout", 10*time.Second, 100*time.Millisecond, time.Minute),
 		InboxPrefix:    r.checked("inbox-prefix", "", validSubject),
 
 		Credentials: r.Secret("credentials-secret"), Password: r.Secret("password-secret"), Token: r.Secret("token-secret"),

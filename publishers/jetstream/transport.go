@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	natsgo "github.com/nats-io/nats.go"
@@ -156,12 +157,36 @@ func (t *Transport) Close() error {
 	return nil
 }
 
+// A stream that elects a leader, or was just made, has nobody who answers for a
+// moment; that is waited for here, so that it is no failure of the destination.
+const (
+	electionTries = 4
+	electionWait  = 250 * time.Millisecond
+)
+
 // Publish implements [publishers.Transport].
 func (t *Transport) Publish(_ string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
 	ctx := messages[0].Context()
+	for try := 1; ; try++ {
+		err := t.publish(ctx, messages)
+		if try == electionTries || !errors.Is(err, natsjs.ErrNoStreamResponse) {
+			return err
+		}
+		wait := time.NewTimer(electionWait)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+			return err
+		}
+	}
+}
+
+// publish is one attempt, from where the stream stands as it is read.
+func (t *Transport) publish(ctx context.Context, messages []*message.Message) error {
 	t.mu.Lock()
 	c := t.conn
 	t.mu.Unlock()
@@ -170,9 +195,6 @@ func (t *Transport) Publish(_ string, messages ...*message.Message) error {
 		if err := t.Prepare(ctx); err != nil {
 			return err
 		}
-		t.mu.Lock()
-		c = t.conn
-		t.mu.Unlock()
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -186,6 +208,9 @@ func (t *Transport) Publish(_ string, messages ...*message.Message) error {
 		err = t.standing.follows(previous)
 	}
 	if err != nil {
+		return err
+	}
+	if c, err = t.connected(ctx); err != nil {
 		return err
 	}
 	stands, err := t.send(ctx, c, messages)
@@ -312,6 +337,9 @@ func (t *Transport) await(ctx context.Context, sent []natsjs.PubAckFuture, i int
 
 // answer returns nil when the message was stored where it belongs.
 func (t *Transport) answer(ctx context.Context, future natsjs.PubAckFuture, seq uint64) error {
+	// A leader that steps down never answers what it had not agreed upon.
+	silence := time.NewTimer(t.settings.AckTimeout)
+	defer silence.Stop()
 	select {
 	case ack := <-future.Ok():
 		if ack.Stream != t.settings.Stream || ack.Sequence != seq {
@@ -323,6 +351,8 @@ func (t *Transport) answer(ctx context.Context, future natsjs.PubAckFuture, seq 
 		return cause(ctx, err)
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-silence.C:
+		return fmt.Errorf("no acknowledgement for %s", t.settings.AckTimeout)
 	}
 }
 
