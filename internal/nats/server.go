@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
@@ -31,6 +32,8 @@ type Options struct {
 type Server struct {
 	server *natsserver.Server
 	addr   string
+	lock   *os.File // nil where there is none
+	once   sync.Once
 }
 
 // startTime bounds a start; a server with much to recover takes seconds.
@@ -42,6 +45,9 @@ const DefaultPort = natsserver.DEFAULT_PORT
 // ErrInUse is wrapped by [Start] when somebody listens there.
 var ErrInUse = errors.New("the address of NATS is in use")
 
+// ErrFolderInUse is wrapped by [Start] when another server runs on the folder.
+var ErrFolderInUse = errors.New("another NATS server runs on this folder")
+
 // Start runs a server and returns when clients can connect. ctx bounds the start
 // alone; [Server.Stop] ends it.
 func Start(ctx context.Context, o Options) (*Server, error) {
@@ -49,8 +55,15 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	var held *os.File
+	if o.Dir != "" {
+		if held, err = lock(o.Dir); err != nil {
+			return nil, err
+		}
+	}
 	s, err := natsserver.NewServer(options)
 	if err != nil {
+		_ = held.Close() // of nil: nothing
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	log := &logger{log: o.Log}
@@ -58,21 +71,27 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		log.log = slog.New(slog.DiscardHandler)
 	}
 	s.SetLoggerV2(log, false, false, false)
-	go s.Start()
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		s.Start()
+	}()
 
 	ready := make(chan bool, 1)
 	go func() { ready <- s.ReadyForConnections(startTime) }()
 	select {
 	case ok := <-ready:
 		if ok && (!options.JetStream || s.JetStreamEnabled()) {
-			return &Server{server: s, addr: s.Addr().String()}, nil
+			return &Server{server: s, addr: s.Addr().String(), lock: held}, nil
 		}
 		err = fmt.Errorf("nats: not ready after %s: %w", startTime, log.lastError())
 	case <-ctx.Done():
 		err = fmt.Errorf("nats: start: %w", ctx.Err())
 	}
+	<-started // else it would go on making files
 	s.Shutdown()
 	s.WaitForShutdown()
+	_ = held.Close()
 	return nil, err
 }
 
@@ -134,4 +153,5 @@ func (s *Server) Addr() string { return s.addr }
 func (s *Server) Stop() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	s.once.Do(func() { _ = s.lock.Close() })
 }

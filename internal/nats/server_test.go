@@ -67,6 +67,9 @@ func TestStreamsOutliveAStop(t *testing.T) {
 	var log buffer
 	o := nats.Options{Dir: filepath.Join(t.TempDir(), "a", "b"), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	s := start(t, o)
+	if second, err := nats.Start(t.Context(), o); !errors.Is(err, nats.ErrFolderInUse) {
+		t.Errorf("a second server on the folder: %v, %v; want ErrFolderInUse", second, err)
+	}
 	if !strings.HasPrefix(s.URL(), "nats://127.0.0.1:") {
 		t.Errorf("URL = %q, want one on the loopback interface", s.URL())
 	}

@@ -141,13 +141,12 @@ func TestAClusterThatLosesItsLeaders(t *testing.T) {
 		go func() {
 			result <- p.Publish(publishertest.Topic, publishertest.Messages(t, t.Context(), batch, previous)...)
 		}()
-		switch at := random.IntN(3); {
-		case round%5 == 4:
+		if at := random.IntN(3); round%5 == 4 {
 			servers[at].Kill(t)
 			proxies[at].Lead("")
 			servers[at].Start(t)
 			proxies[at].Lead(servers[at].Addr())
-		default:
+		} else {
 			stepDown(t, urls(servers))
 		}
 		err := <-result
