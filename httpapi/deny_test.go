@@ -25,6 +25,21 @@ var others = []string{
 	"GET /metrics",
 }
 
+// consoleRoutes are those of the console of jobs, by the path of one request.
+func consoleRoutes() map[string]string {
+	routes := map[string]string{}
+	template, path := "/ui/jobs", "/ui/jobs"
+	for depth := range 6 {
+		if depth > 0 {
+			template, path = fmt.Sprintf("%s/{console%d}", template, depth), path+"/a"
+		}
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH"} {
+			routes[method+" "+template] = path
+		}
+	}
+	return routes
+}
+
 // requests has one request for each route: path below the prefix of the
 // warehouse ("%s" in others), and a body that would succeed if it were allowed.
 func requests(s *stack) map[string][2]string {
@@ -92,7 +107,7 @@ func TestRoutesAreWhatIsAdvertisedAndTheKnownOthers(t *testing.T) {
 			want = append(want, route.Method+" "+route.Template, route.Method+" "+own(route.Template))
 		}
 	}
-	want = slices.Concat(want, others, open, managementRoutes())
+	want = slices.Concat(want, others, open, managementRoutes(), slices.Collect(maps.Keys(consoleRoutes())))
 	slices.Sort(served)
 	slices.Sort(want)
 	if !slices.Equal(served, want) {
@@ -126,6 +141,9 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 			before := s.state(t)
 			asked := withOwn(s, requests(s))
 			maps.Copy(asked, managementRequests(s))
+			for key, path := range consoleRoutes() {
+				asked[key] = [2]string{path, ""}
+			}
 			for _, route := range httpapi.Routes(httpapi.Deps{}) {
 				key := route.Method + " " + route.Template
 				if slices.Contains(open, key) {

@@ -32,6 +32,7 @@ func (p probes) root(w http.ResponseWriter, _ *http.Request) error {
 		"version":    p.Version,
 		"catalog":    catalogRoot,
 		"management": managementRoot + "/v1",
+		"jobs":       JobsRoot + "/",
 	})
 	wire.JSON(w, http.StatusOK, body)
 	return nil

@@ -74,7 +74,8 @@ func (rt *router) add(root string, routes []wire.Route) {
 // muxPattern lets names be empty: Java asks for ".../namespaces//tables/t",
 // and the answer has to be a 404 of the catalog, not of the router.
 func muxPattern(template string) string {
-	return strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}", "{view}", "{view:[^/]*}", "{function}", "{function:[^/]*}").Replace(template)
+	return strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}", "{view}", "{view:[^/]*}", "{function}", "{function:[^/]*}",
+		"{console1}", "{console1:[^/]*}").Replace(template)
 }
 
 // ServeHTTP implements [http.Handler].

@@ -37,6 +37,8 @@ type Deps struct {
 	Clock      clock.Clock
 	Log        *slog.Logger
 
+	// Jobs is the console of jobs, below [JobsRoot]; nil serves none.
+	Jobs http.Handler
 	// Metrics serves GET /metrics.
 	Metrics http.Handler
 	// Ready says why the server should get no traffic, nil if it should.
@@ -137,6 +139,7 @@ func groups(deps Deps) []group {
 			ErrorModel:   errorModel,
 		}).Routes()},
 		{"", probes{deps}.routes()},
+		{"", jobs{deps}.routes()},
 		{catalogRoot, iceberg.OwnRoutes()},
 	}
 }

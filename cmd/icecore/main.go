@@ -34,6 +34,7 @@ type commands struct {
 	Verify      verifyCommand      `cmd:"" help:"Check the log, the read models and the metadata documents against each other."`
 	Destination destinationCommand `cmd:"" help:"Publish the stream of events to NATS, Kafka, a webhook or a log: add, list, pause, replay…"`
 	Log         logCommand         `cmd:"" help:"Show what happened: list, show, follow, diff; and repair a halted feed."`
+	Task        taskCommand        `cmd:"" help:"Show and control tasks: purges and what else the server does later."`
 	Hammer      hammerCommand      `cmd:"" help:"Load any Iceberg REST catalog and check every answer."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Ask a running server whether it is ready; for container probes."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`

@@ -16,6 +16,7 @@ import (
 	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/httpapi"
 	"github.com/icecore-catalog/icecore/httpapi/middleware"
+	"github.com/icecore-catalog/icecore/httpapi/wire"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/config"
 	"github.com/icecore-catalog/icecore/internal/documents"
@@ -141,8 +142,12 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	if err != nil {
 		return nil, &config.ValueError{Variable: config.Prefix + "CORS_ORIGINS", Problem: err.Error()}
 	}
+	console, err := workers.NewConsole(s.pools.jobs, httpapi.JobsRoot, s.ids, wire.Actor, log)
+	if err != nil {
+		return nil, err
+	}
 	deps := httpapi.Deps{
-		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log,
+		Commands: s.commands, Queries: s.queries, Authorizer: authorizer, IDs: s.ids, Clock: now, Log: log, Jobs: console,
 		Metrics: metrics.Handler(), Ready: s.readiness(now), Observer: metrics, Counter: s.usage, Origins: origins, DiscardReports: s.reports == nil,
 		Version: Version(), AuthzBackend: backend, DefaultWarehouse: c.Catalog.DefaultWarehouse,
 		MaxBody: int64(c.HTTP.MaxBody), Timeout: c.HTTP.RequestTimeout, IdempotencyLifetime: c.Catalog.IdempotencyLife,
