@@ -24,10 +24,7 @@ func newDialer() *dialer {
 
 // Dial implements proxy.Dialer for sarama.
 func (d *dialer) Dial(network, addr string) (net.Conn, error) {
-	d.mu.Lock()
-	over := d.over
-	d.mu.Unlock()
-	if over {
+	if d.isCut() {
 		return nil, net.ErrClosed
 	}
 	conn, err := (&net.Dialer{Timeout: dialTimeout}).Dial(network, addr) // sarama has no context; its time-out bounds it
@@ -54,6 +51,15 @@ func (d *dialer) expect() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expected = true
+}
+
+func (d *dialer) isCut() bool {
+	select {
+	case <-d.gone:
+		return true
+	default:
+		return false
+	}
 }
 
 // cut closes all connections and makes no more.

@@ -35,6 +35,13 @@
 // package does not try to find out which it was: Publish never returns
 // ErrMismatch, and consumers drop what they know by its id.
 //
+// A relay that has to know where a topic stands asks Last. It reads the newest
+// committed event of each partition; which of them was published last is told by
+// the producer's epoch and the header icecore_batch, a number that rises from
+// transaction to transaction (an event's place in the log would not tell: a replay
+// publishes early ones late). As batches are whole, everything before that event
+// in its batch stands in the topic too.
+//
 // # What brokers refuse
 //
 // A message that is larger than the topic takes is found before it is sent. What a

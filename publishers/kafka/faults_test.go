@@ -5,8 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/faultproxy/kafkaproxy"
 	"github.com/icecore-catalog/icecore/publishers"
 	"github.com/icecore-catalog/icecore/publishers/kafka/kafkatest"
@@ -134,6 +136,39 @@ func TestPlacesOfOthersAndOfAbortedTransactionsAreNotTheLast(t *testing.T) {
 	wantLast("after one more")
 	kafkatest.Abort(t, cluster.addr, topic, "icecore-test", 5) // fences p's producer, and reads need none
 	wantLast("after an abort by the same id")
+}
+
+// What was published last is not what stands last in the log while an operator has
+// events published again.
+func TestLastIsWhatWasPublishedLast(t *testing.T) {
+	t.Parallel()
+	cluster := newCluster(t)
+	log := publishertest.NewLog(t)
+	all := log.Append(60)
+	now := clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	check := func(p publishers.Transport, batch []eventstore.Entry) {
+		t.Helper()
+		publish(t, p, batch)
+		want := batch[len(batch)-1]
+		got, ok, err := p.Last(t.Context())
+		if err != nil || !ok || got != (publishers.Place{Epoch: 1, Position: want.Position, Event: want.ID}) {
+			t.Fatalf("Last = %+v, %v, %v; want position %d", got, ok, err, want.Position)
+		}
+	}
+	first := cluster.openAt(t, nil, now)
+	prepare(t, first)
+	check(first, all[:30])
+	check(first, all[30:])
+	for i := range all[:6] { // one by one: the other partitions hold later ones
+		check(first, all[i:i+1])
+	}
+	// Another instance, whose clock is behind.
+	second := cluster.openAt(t, nil, clock.NewFake(time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC)))
+	prepare(t, second)
+	for i := range all[:6] {
+		check(second, all[i:i+1])
+	}
+	check(second, all[6:])
 }
 
 func TestRefusalsAreNoSecretsAndTellWhat(t *testing.T) {

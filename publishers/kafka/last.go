@@ -22,9 +22,35 @@ const (
 	fetchBytes = 1 << 20
 )
 
+// standing is a committed event, and what says when it was published.
+type standing struct {
+	place    publishers.Place
+	producer int64
+	epoch    int16  // of the producer
+	batch    string // see headerBatch
+}
+
+// later reports whether a was published after b. A producer's epoch rises with each
+// publisher that takes over, and batches are numbered within; of one batch, the
+// last event is the one that stands last in the log. Only where the cluster gave
+// out another producer id meanwhile, which it does for an id that nobody used for
+// days, it is clocks that decide.
+func (a *standing) later(b *standing) bool {
+	switch {
+	case a.producer == b.producer && a.epoch != b.epoch:
+		return a.epoch > b.epoch
+	case a.batch != b.batch:
+		return a.batch > b.batch
+	case a.place.Epoch != b.place.Epoch:
+		return a.place.Epoch > b.place.Epoch
+	}
+	return a.place.Position > b.place.Position
+}
+
 // Last implements [publishers.Transport]: of the newest committed event of each
-// partition, the one that stands last in the log. A topic that holds events of
-// other logs as well is searched for those of this one.
+// partition, the one that was published last. That need not be the one that stands
+// last in the log: an operator may have had events published again. A topic that
+// holds events of other logs as well is searched for those of this one.
 func (t *Transport) Last(ctx context.Context) (publishers.Place, bool, error) {
 	switch {
 	case t.closed:
@@ -33,51 +59,51 @@ func (t *Transport) Last(ctx context.Context) (publishers.Place, bool, error) {
 		return publishers.Place{}, false, errNotPrepared
 	}
 	s := t.session
-	var newest publishers.Place
-	found := false
+	var newest *standing
 	err := s.do(ctx, "kafka: find the last event", func() error {
 		for partition := range s.partitions {
-			place, ok, err := t.lastOf(s, partition)
+			last, err := t.lastOf(s, partition)
 			if err != nil {
 				return fmt.Errorf("partition %d of topic %s: %w", partition, t.settings.Topic, err)
 			}
-			if ok && (!found || later(place, newest)) {
-				newest, found = place, true
+			if last != nil && (newest == nil || last.later(newest)) {
+				newest = last
 			}
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil && s.dialer.isCut():
 		t.drop()
 		return publishers.Place{}, false, err
+	case err != nil: // one may publish without the right to read
+		return publishers.Place{}, false, err
+	case newest == nil:
+		return publishers.Place{}, false, nil
 	}
-	return newest, found, nil
-}
-
-func later(a, b publishers.Place) bool {
-	return a.Epoch > b.Epoch || a.Epoch == b.Epoch && a.Position > b.Position
+	return newest.place, true, nil
 }
 
 // lastOf looks back from the end of what is decided, ever farther. At the end may
 // stand markers, which are no messages, and messages of aborted transactions.
-func (t *Transport) lastOf(s *session, partition int32) (publishers.Place, bool, error) {
+func (t *Transport) lastOf(s *session, partition int32) (*standing, error) {
 	oldest, err := s.offset(t.settings.Topic, partition, sarama.OffsetOldest, sarama.ReadCommitted)
 	if err != nil {
-		return publishers.Place{}, false, err
+		return nil, err
 	}
 	end, err := s.decidedEnd(t.settings.Topic, partition)
 	if err != nil {
-		return publishers.Place{}, false, err
+		return nil, err
 	}
 	for window, upper := int64(firstWindow), end; upper > oldest; window *= 4 {
 		from := max(end-window, oldest)
-		place, ok, err := t.newestIn(s, partition, from, upper)
-		if ok || err != nil {
-			return place, ok, err
+		last, err := t.newestIn(s, partition, from, upper)
+		if last != nil || err != nil {
+			return last, err
 		}
 		upper = from
 	}
-	return publishers.Place{}, false, nil
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // decidedEnd returns the end of a partition when no transaction is open in it. A
@@ -124,19 +150,19 @@ func (s *session) offset(topic string, partition int32, which int64, isolation s
 }
 
 // newestIn returns the last committed event of ours with an offset in [from, upper).
-func (t *Transport) newestIn(s *session, partition int32, from, upper int64) (place publishers.Place, found bool, err error) {
+func (t *Transport) newestIn(s *session, partition int32, from, upper int64) (found *standing, err error) {
 	aborted := abortedTransactions{open: map[int64]bool{}}
 	for at := from; at < upper; {
 		block, err := s.fetch(t.settings.Topic, partition, at)
 		if err != nil {
-			return publishers.Place{}, false, err
+			return nil, err
 		}
 		aborted.add(block.AbortedTransactions)
 		next := at
 		for _, records := range block.RecordsSet {
 			batch := records.RecordBatch
 			if batch == nil {
-				return publishers.Place{}, false, errors.New("holds messages in a form of before Kafka 0.11")
+				return nil, errors.New("holds messages in a form of before Kafka 0.11")
 			}
 			if batch.PartialTrailingRecord {
 				break // read again from its beginning
@@ -149,17 +175,18 @@ func (t *Transport) newestIn(s *session, partition int32, from, upper int64) (pl
 				if offset := batch.FirstOffset + r.OffsetDelta; offset < from || offset >= upper {
 					continue
 				}
-				if p, ok := t.placeOf(r.Headers); ok {
-					place, found = p, true
+				if own := t.standingOf(r.Headers); own != nil {
+					own.producer, own.epoch = batch.ProducerID, batch.ProducerEpoch
+					found = own
 				}
 			}
 		}
 		if next == at {
-			return place, found, nil // nothing is there any more: retention, or a compaction
+			return found, nil // nothing is there any more: retention, or a compaction
 		}
 		at = next
 	}
-	return place, found, nil
+	return found, nil
 }
 
 func (s *session) fetch(topic string, partition int32, at int64) (*sarama.FetchResponseBlock, error) {
@@ -185,26 +212,26 @@ func (s *session) fetch(topic string, partition int32, at int64) (*sarama.FetchR
 	return block, nil
 }
 
-// placeOf reads a record's attributes, as far as they say where it stands; not ok
+// standingOf reads a record's attributes, as far as they say where it stands; nil
 // for what is none of our events.
-func (t *Transport) placeOf(headers []*sarama.RecordHeader) (publishers.Place, bool) {
-	attribute := func(name string) string {
-		i := slices.IndexFunc(headers, func(h *sarama.RecordHeader) bool { return string(h.Key) == "ce_"+name })
+func (t *Transport) standingOf(headers []*sarama.RecordHeader) *standing {
+	header := func(name string) string {
+		i := slices.IndexFunc(headers, func(h *sarama.RecordHeader) bool { return string(h.Key) == name })
 		if i < 0 {
 			return ""
 		}
 		return string(headers[i].Value)
 	}
-	if t.source != "" && attribute("source") != t.source {
-		return publishers.Place{}, false
+	if t.source != "" && header("ce_source") != t.source {
+		return nil
 	}
-	id, idErr := ids.Parse(attribute("id"))
-	position, positionErr := strconv.ParseInt(attribute("sequence"), 10, 64)
-	epoch, epochErr := strconv.ParseInt(attribute("epoch"), 10, 32)
+	id, idErr := ids.Parse(header("ce_id"))
+	position, positionErr := strconv.ParseInt(header("ce_sequence"), 10, 64)
+	epoch, epochErr := strconv.ParseInt(header("ce_epoch"), 10, 32)
 	if errors.Join(idErr, positionErr, epochErr) != nil {
-		return publishers.Place{}, false
+		return nil
 	}
-	return publishers.Place{Epoch: epoch, Position: position, Event: id}, true
+	return &standing{place: publishers.Place{Epoch: epoch, Position: position, Event: id}, batch: header(headerBatch)}
 }
 
 // abortedTransactions tells which batches belong to a transaction that was aborted,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/IBM/sarama"
 	cekafka "github.com/cloudevents/sdk-go/protocol/kafka_sarama/v2"
@@ -44,8 +45,26 @@ func encode(m *message.Message, topic string, partitions int32, partitioner sara
 	if p.Partition, err = partitioner.Partition(p, partitions); err != nil {
 		return nil, fmt.Errorf("partition: %w", err)
 	}
+	p.Headers = append(p.Headers, sarama.RecordHeader{Key: []byte(headerBatch), Value: []byte(batchNumber(0))})
 	p.Offset = unknownOffset
 	return p, nil
+}
+
+// headerBatch numbers the transactions of a publisher, so that it can be told
+// which of two events in different partitions was published last ([Transport.Last]).
+// It is no attribute of the event.
+const headerBatch = "icecore_batch"
+
+// batchNumber is such a number as text, which sorts as the numbers do.
+func batchNumber(n int64) string { return fmt.Sprintf("%020d", n) }
+
+// number gives the messages the number of their transaction.
+func number(batch []*sarama.ProducerMessage, n int64) {
+	value := []byte(batchNumber(n))
+	for _, m := range batch {
+		m.Headers = slices.Clone(m.Headers) // the last attempt's may still be looked at
+		m.Headers[len(m.Headers)-1].Value = value
+	}
 }
 
 // unknownOffset is what a message has until a broker told where it stands.

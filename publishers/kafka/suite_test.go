@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/faultproxy/kafkaproxy"
 	"github.com/icecore-catalog/icecore/publishers"
 	"github.com/icecore-catalog/icecore/publishers/kafka"
@@ -71,6 +72,11 @@ func newCluster(t *testing.T, options ...kfake.Opt) *cluster {
 
 func (c *cluster) open(t *testing.T, settings map[string]string) *kafka.Transport {
 	t.Helper()
+	return c.openAt(t, settings, clock.System{})
+}
+
+func (c *cluster) openAt(t *testing.T, settings map[string]string, now clock.Clock) *kafka.Transport {
+	t.Helper()
 	all := map[string]string{"brokers": c.proxy.Addr(), "topic": topic, "partitions": "3", "max-message-bytes": strconv.Itoa(limit)}
 	for key, value := range settings {
 		all[key] = value
@@ -79,7 +85,7 @@ func (c *cluster) open(t *testing.T, settings map[string]string) *kafka.Transpor
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := kafka.New(s, kafka.Options{ID: "icecore-test", Source: publishertest.Source})
+	p := kafka.New(s, kafka.Options{ID: "icecore-test", Source: publishertest.Source, Clock: now})
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }

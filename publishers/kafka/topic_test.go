@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,6 +137,9 @@ func TestMessageGolden(t *testing.T) {
 	var lines []string
 	for _, h := range records[0].Headers {
 		value := string(h.Value)
+		if h.Key == "icecore_batch" {
+			value = fmt.Sprintf("<%d digits>", len(value))
+		}
 		if strings.HasSuffix(h.Key, "id") || slices.Contains([]string{"ce_actor", "ce_partitionkey", "ce_subject"}, h.Key) {
 			value = masked(value)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/publishers"
 )
 
@@ -22,6 +23,8 @@ type Options struct {
 	Source string
 	// Secrets resolves the names of secrets in the settings.
 	Secrets publishers.Secrets
+	// Clock numbers batches across publishers; nil: the machine's.
+	Clock clock.Clock
 }
 
 // Transport publishes to one topic. See the package comment for what it promises.
@@ -30,6 +33,8 @@ type Transport struct {
 	id       string
 	source   string
 	secrets  publishers.Secrets
+	clock    clock.Clock
+	number   int64 // of the last transaction; see headerBatch
 
 	session *session // nil: not prepared, or after a failure
 	limit   int      // that the last session found
@@ -38,7 +43,11 @@ type Transport struct {
 
 // New returns a transport that is not yet prepared.
 func New(settings Settings, o Options) *Transport {
-	return &Transport{settings: settings, id: o.ID, source: o.Source, secrets: o.Secrets}
+	t := &Transport{settings: settings, id: o.ID, source: o.Source, secrets: o.Secrets, clock: o.Clock}
+	if t.clock == nil {
+		t.clock = clock.System{}
+	}
+	return t
 }
 
 var (
@@ -153,6 +162,8 @@ func (t *Transport) transaction(ctx context.Context, batch []*sarama.ProducerMes
 	for _, m := range batch {
 		m.Offset = unknownOffset
 	}
+	t.number = max(t.number+1, t.clock.Now().UnixMilli())
+	number(batch, t.number)
 	err := s.do(ctx, "kafka: publish", func() error {
 		if err := s.producer.BeginTxn(); err != nil {
 			return err
