@@ -36,6 +36,8 @@ var (
 // queues that they are in for them. Other kinds are the server's own business.
 var taskQueues = map[string]string{
 	PurgeArgs{}.Kind():   catalog.QueuePurge,
+	"expire":             catalog.QueueExpiry,
+	"clean_metadata":     catalog.QueueDocuments,
 	taskLogArgs{}.Kind(): catalog.QueueTaskLog,
 }
 

@@ -10,8 +10,8 @@ SELECT j.id, j.kind, j.args::text, t.status, j.attempt::int, j.created_at, j.sch
            (SELECT n.levels || b.name FROM rm.tabular b
               JOIN rm.namespace n ON n.warehouse_id = b.warehouse_id AND n.branch_id = b.branch_id AND n.namespace_id = b.namespace_id
              WHERE b.warehouse_id = a.warehouse AND b.branch_id = $1 AND b.tabular_id = a.object),
-           (SELECT array(SELECT jsonb_array_elements_text(convert_from(e.data, 'UTF8')::jsonb -> 'namespace'))
-                   || (convert_from(e.data, 'UTF8')::jsonb ->> 'name')
+           (SELECT array_remove(array(SELECT jsonb_array_elements_text(convert_from(e.data, 'UTF8')::jsonb -> 'namespace'))
+                   || (convert_from(e.data, 'UTF8')::jsonb ->> 'name'), NULL)
               FROM es.log_entry l
               JOIN es.event e ON e.append_seq = l.append_seq AND e.ordinal = l.ordinal
              WHERE l.event_id = a.dropped))
