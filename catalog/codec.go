@@ -72,7 +72,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
-	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, queueKind, destinationKind} {
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, queueKind, destinationKind, cleanUpKind} {
 		if k, ok := group(typ); ok {
 			return k, true
 		}
@@ -86,7 +86,8 @@ func Types() []string {
 	return []string{
 		TypeServerBootstrapped, TypeProjectCreated, TypeProjectRenamed, TypeProjectDeleted, TypeProjectQueueConfigured,
 		TypeWarehouseCreated, TypeWarehouseRenamed, TypeWarehouseActivated, TypeWarehouseDeactivated,
-		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated, TypeWarehouseDeleted, TypeWarehouseQueueConfigured,
+		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated,
+		TypeWarehouseUndoWindowUpdated, TypeWarehouseDeleted, TypeWarehouseQueueConfigured,
 		TypeNamespaceProtectionUpdated, TypeTableProtectionUpdated, TypeViewProtectionUpdated,
 		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
@@ -95,6 +96,7 @@ func Types() []string {
 		TypeViewPurgeStarted, TypeViewPurged, TypeViewPurgeCancelled, TypeViewSuperseded,
 		TypeDestinationCreated, TypeDestinationUpdated, TypeDestinationPaused, TypeDestinationResumed, TypeDestinationReplayed,
 		TypeDestinationSkipped, TypeDestinationRetried, TypeDestinationRemoved,
+		TypeCleanUpStarted, TypeCleanUpFinished,
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	EntityTable       Entity = "table"
 	EntityView        Entity = "view"
 	EntityDestination Entity = "destination"
+	EntityCleanUp     Entity = "cleanup" // one round of deletions below one table or view
 	EntityLog         Entity = "log"
 )
 

@@ -15,6 +15,7 @@ const (
 	TypeWarehouseDeleteProfileUpdated  = TypePrefix + "warehouse.delete-profile-updated"
 	TypeWarehouseFormatVersionsUpdated = TypePrefix + "warehouse.format-versions-updated"
 	TypeWarehouseProtectionUpdated     = TypePrefix + "warehouse.protection-updated"
+	TypeWarehouseUndoWindowUpdated     = TypePrefix + "warehouse.undo-window-updated"
 	TypeWarehouseDeleted               = TypePrefix + "warehouse.deleted"
 )
 
@@ -123,6 +124,26 @@ func (e *WarehouseProtectionUpdated) fields(c *coder) {
 	c.flag("protected", &e.Protected)
 }
 
+// MaxUndoWindowSeconds bounds the undo window: a hundred years.
+const MaxUndoWindowSeconds = MaxExpirationSeconds
+
+// WarehouseUndoWindowUpdated says how long the metadata files of former states
+// are kept in the warehouse: nothing that was a table's state within that time is
+// cleaned up.
+type WarehouseUndoWindowUpdated struct {
+	Name string
+	// UndoWindowSeconds is that time; nil means that the server's setting holds.
+	UndoWindowSeconds *int64
+}
+
+// EventType implements [Event].
+func (*WarehouseUndoWindowUpdated) EventType() string { return TypeWarehouseUndoWindowUpdated }
+
+func (e *WarehouseUndoWindowUpdated) fields(c *coder) {
+	c.text("name", &e.Name, MaxNameBytes)
+	c.optInteger("undo-window-seconds", &e.UndoWindowSeconds, 0, MaxUndoWindowSeconds)
+}
+
 // WarehouseDeleted ends a warehouse that held nothing. Its storage is left as
 // it is.
 type WarehouseDeleted struct {
@@ -155,6 +176,8 @@ func warehouseKind(typ string) (kind, bool) {
 		return first(func() Event { return new(WarehouseFormatVersionsUpdated) })
 	case TypeWarehouseProtectionUpdated:
 		return first(func() Event { return new(WarehouseProtectionUpdated) })
+	case TypeWarehouseUndoWindowUpdated:
+		return first(func() Event { return new(WarehouseUndoWindowUpdated) })
 	case TypeWarehouseDeleted:
 		return first(func() Event { return new(WarehouseDeleted) })
 	}

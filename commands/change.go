@@ -225,7 +225,7 @@ func (s *Service) write(ctx context.Context, call Call, d *decided, t *try) erro
 // be at it together.
 func (s *Service) writeFile(ctx context.Context, d *decided, t *try) error {
 	var err error
-	if d.pointer, err = s.nextFile(ctx, d.store, d.next, d.previous()); err != nil {
+	if d.pointer, err = s.nextFile(ctx, d.store, d.next, d.object, d.previous()); err != nil {
 		return err
 	}
 	file, _ := iceberg.EncodeFile(d.next)
@@ -251,12 +251,18 @@ func (s *Service) describe(call Call, d *decided) error {
 }
 
 // nextFile names the file of a document, in canonical spelling.
-func (s *Service) nextFile(ctx context.Context, store storage.Store, m *iceberg.Metadata, previous string) (string, error) {
-	l, err := store.Locate(iceberg.NextMetadataFile(m, previous, s.deps.IDs.New().String()))
+func (s *Service) nextFile(ctx context.Context, store storage.Store, m *iceberg.Metadata, object ids.ID, previous string) (string, error) {
+	l, err := store.Locate(iceberg.NextMetadataFile(m, previous, s.fileID(object).String()))
 	if err != nil {
 		return "", fromStorage(ctx, err)
 	}
 	return l.String(), nil
+}
+
+// fileID is what the name of a new metadata file of an object holds: by it the
+// clean-up knows that this server wrote the file, and for whom.
+func (s *Service) fileID(object ids.ID) ids.ID {
+	return catalog.FileID(s.deps.LogID, object, s.deps.IDs.New())
 }
 
 func (d *decided) event(previous string) (catalog.Event, error) {

@@ -88,7 +88,7 @@ func (s *Service) createTable(ctx context.Context, call Call, c *creation, t *tr
 		}
 		return Table{ID: uuid, Document: next.Bytes(), Config: map[string]string{}}, nil
 	}
-	pointer, err := s.nextFile(ctx, store, next, "")
+	pointer, err := s.nextFile(ctx, store, next, uuid, "")
 	if err != nil {
 		return Table{}, err
 	}

@@ -101,6 +101,10 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, err := k.Commands.UpdateWarehouseDeleteProfile(ctx, call(), commands.UpdateWarehouseDeleteProfile{Warehouse: k.Warehouse, ExpirationSeconds: new(int64)})
 			return err
 		},
+		"set undo window": func() error {
+			_, err := k.Commands.SetUndoWindow(ctx, call(), commands.SetUndoWindow{Warehouse: k.Warehouse, Seconds: new(int64)})
+			return err
+		},
 		"update warehouse formats": func() error {
 			_, err := k.Commands.UpdateWarehouseFormatVersions(ctx, call(), commands.UpdateWarehouseFormatVersions{Warehouse: k.Warehouse, AllowedFormats: []int{2}})
 			return err

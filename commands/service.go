@@ -73,6 +73,11 @@ type Deps struct {
 	Authorizer  authz.Authorizer
 	Clock       clock.Clock
 	IDs         ids.Source
+	// LogID is the id of the log: names of metadata files carry a trace of it.
+	LogID ids.ID
+	// CleanUps reads what a clean-up rests on, History the events of an object.
+	CleanUps CleanUpReader
+	History  HistoryReader
 
 	// DestinationKinds are what the server can publish to; nil publishes nowhere.
 	DestinationKinds DestinationKinds

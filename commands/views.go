@@ -90,7 +90,7 @@ func (v *viewState) uuid() (ids.ID, error) {
 // folder that the view's properties name is kept in their spelling: clients
 // compare the location with it.
 func (s *Service) putView(ctx context.Context, t *try, store storage.Store, v *viewState, previous string) error {
-	location := iceberg.NextViewFile(v.meta, previous, s.deps.IDs.New().String())
+	location := iceberg.NextViewFile(v.meta, previous, s.fileID(v.id).String())
 	l, err := store.Locate(location)
 	if err != nil {
 		return fromStorage(ctx, err)

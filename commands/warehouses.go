@@ -30,6 +30,9 @@ type Warehouse struct {
 	// ExpirationSeconds is how long a dropped object can come back; nil where a
 	// drop is for good.
 	ExpirationSeconds *int64
+	// UndoWindowSeconds is how long the metadata files of former states are kept;
+	// nil where the server's setting holds.
+	UndoWindowSeconds *int64
 	UpdatedAt         time.Time
 }
 
@@ -340,7 +343,8 @@ func warehouseOf(f *projections.Facts, details projections.WarehouseDetails) War
 	return Warehouse{
 		ID: w.ID, Project: details.Project, Name: w.Name, Active: w.Active, Protected: w.Protected, StorageProfile: w.StorageProfile,
 		DefaultFormat: w.DefaultFormat, AllowedFormats: slices.Clone(w.AllowedFormats), ExpirationSeconds: details.ExpirationSeconds,
-		UpdatedAt: w.UpdatedAt,
+		UndoWindowSeconds: details.UndoWindowSeconds,
+		UpdatedAt:         w.UpdatedAt,
 	}
 }
 

@@ -34,6 +34,7 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/storage", "/v1/warehouse/{w}/storage", `{"storage-profile":{"type":"file","root":"file://{root}/demo"}}`},
 	{"POST /v1/warehouse/{warehouse_id}/storage-credential", "/v1/warehouse/{w}/storage-credential", `{}`},
 	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"hard"}}`},
+	{"POST /v1/warehouse/{warehouse_id}/undo-window", "/v1/warehouse/{w}/undo-window", `{"undo-window-seconds":60}`},
 	{"POST /v1/warehouse/{warehouse_id}/format-version-policy", "/v1/warehouse/{w}/format-version-policy", `{"allowed-format-versions":[2]}`},
 	{"POST /v1/warehouse/{warehouse_id}/protection", "/v1/warehouse/{w}/protection", `{"protected":true}`},
 	{"POST /v1/warehouse-creation-validation", "/v1/warehouse-creation-validation", `{"warehouse-name":"tried","storage-profile":{"type":"file","root":"file://{root}/tried"}}`},

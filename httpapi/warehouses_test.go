@@ -29,6 +29,8 @@ func TestWarehouseChangesAreShownAndKept(t *testing.T) {
 		{"/rename", `{"new-name":"Demo 2"}`, "name", `"Demo 2"`},
 		{"/rename", `{"new-name":"demo 2"}`, "name", `"demo 2"`},
 		{"/delete-profile", `{"delete-profile":{"type":"hard"}}`, "delete-profile", `{"type":"hard"}`},
+		{"/undo-window", `{"undo-window-seconds":3600}`, "undo-window-seconds", `3600`},
+		{"/undo-window", `{"undo-window-seconds":0}`, "undo-window-seconds", `0`},
 		{"/format-version-policy", `{"allowed-format-versions":[3,1]}`, "allowed-format-versions", `[1,3]`},
 		{"/format-version-policy", `{"allowed-format-versions":[3,1]}`, "default-format-version", `3`},
 		{"/format-version-policy", `{"allowed-format-versions":[1,2,3],"default-format-version":1}`, "default-format-version", `1`},
@@ -47,7 +49,7 @@ func TestWarehouseChangesAreShownAndKept(t *testing.T) {
 		}
 	}
 	var events int
-	if err := s.db.App.QueryRow(t.Context(), "SELECT count(*) FROM es.event WHERE stream_type = 'warehouse'").Scan(&events); err != nil || events != 1+2+2 {
+	if err := s.db.App.QueryRow(t.Context(), "SELECT count(*) FROM es.event WHERE stream_type = 'warehouse'").Scan(&events); err != nil || events != 1+2+2+2 {
 		t.Errorf("%d events, %v: a change that changes nothing is none", events, err)
 	}
 	expect(t, s.do("GET", "/catalog/v1/config?warehouse=DEMO%202", ""), 200)
@@ -108,6 +110,9 @@ func TestWarehouseChangesAreRefused(t *testing.T) {
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"soft"}}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":-1}}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"firm"}}`, 400, "BadRequestException", ""},
+		{"POST", s.warehouse() + "/undo-window", `{}`, 400, "BadRequestException", ""},
+		{"POST", s.warehouse() + "/undo-window", `{"undo-window-seconds":"7d"}`, 400, "BadRequestException", ""},
+		{"POST", s.warehouse() + "/undo-window", `{"undo-window-seconds":-1}`, 400, "BadRequestException", "undo-window-seconds must be between 0 and 3162240000"},
 		{"POST", s.warehouse() + "/format-version-policy", `{"allowed-format-versions":[]}`, 400, "BadRequestException", "allowed_format_versions must contain at least one format version."},
 		{"POST", s.warehouse() + "/format-version-policy", `{"allowed-format-versions":[4]}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/format-version-policy", `{"allowed-format-versions":[1],"default-format-version":2}`, 400, "BadRequestException", "default_format_version '2' is not in allowed_format_versions"},

@@ -105,6 +105,8 @@ func (c *change) rank() eventstore.Rank {
 		return eventstore.RankLocations
 	case c.table == droppedTable:
 		return eventstore.RankModels
+	case c.table == cleanUpTable:
+		return rankCleanUps
 	case c.table == projectTable && c.action == updateRow:
 		return rankMarks
 	}
@@ -183,7 +185,7 @@ func whereKey(t *table) string {
 }
 
 // Inline returns the projectors that [eventstore.Log] runs in every commit.
-func Inline() []eventstore.Projector { return []eventstore.Projector{inline{}, cursors{}} }
+func Inline() []eventstore.Projector { return []eventstore.Projector{inline{}, cursors{}, mustStay{}} }
 
 // inline keeps all inline read models: each payload is decoded once.
 type inline struct{}

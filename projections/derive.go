@@ -58,6 +58,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	if list, ok := deriveEnd(r, at, event); ok {
 		return list, nil
 	}
+	if list, ok := deriveCleanUp(r, at, event); ok {
+		return list, nil
+	}
 	if list, ok := deriveView(r, at, event); ok {
 		return list, nil
 	}

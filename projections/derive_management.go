@@ -39,6 +39,12 @@ func deriveManagement(r *eventstore.Record, event catalog.Event) (list []change,
 			expiration = *e.ExpirationSeconds
 		}
 		return warehouseChange(r, catalog.FoldName(e.Name), []string{"expiration_seconds"}, expiration), true
+	case *catalog.WarehouseUndoWindowUpdated:
+		var window any
+		if e.UndoWindowSeconds != nil {
+			window = *e.UndoWindowSeconds
+		}
+		return warehouseChange(r, catalog.FoldName(e.Name), []string{"undo_window_seconds"}, window), true
 	case *catalog.WarehouseFormatVersionsUpdated:
 		return warehouseChange(r, catalog.FoldName(e.Name), []string{"default_format", "allowed_formats"},
 			int16(e.DefaultFormat), smallints(e.AllowedFormats)), true
@@ -71,7 +77,7 @@ func deriveWarehouse(r *eventstore.Record, e *catalog.WarehouseCreated) []change
 		table: warehouseTable, key: []any{uuid(r.Stream)}, order: orderKey(name, e.Project),
 		values: []any{
 			uuid(e.Project), e.Name, name, true, false, string(e.StorageProfile), int16(e.DefaultFormat), smallints(e.AllowedFormats),
-			r.Time.UTC(), r.Version, nil, nil,
+			r.Time.UTC(), r.Version, nil, nil, nil,
 		},
 	}}
 }

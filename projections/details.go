@@ -80,8 +80,11 @@ type WarehouseDetails struct {
 	// ExpirationSeconds is how long a dropped object can come back; nil where a
 	// drop is for good.
 	ExpirationSeconds *int64
+	// UndoWindowSeconds is how long files of former states are kept; nil where the
+	// server's setting holds.
+	UndoWindowSeconds *int64
 	// Populated says that a namespace stands in it, Claimed that objects, living
-	// or dropped, hold locations.
+	// or dropped, hold locations, or that files are being deleted.
 	Populated, Claimed bool
 }
 
@@ -92,7 +95,7 @@ func (d Details) Warehouse(ctx context.Context, id ids.ID) (WarehouseDetails, er
 		return WarehouseDetails{}, fmt.Errorf("read a warehouse: %w", err)
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (w WarehouseDetails, err error) {
-		err = row.Scan(&w.Project, &w.ExpirationSeconds, &w.Populated, &w.Claimed)
+		err = row.Scan(&w.Project, &w.ExpirationSeconds, &w.UndoWindowSeconds, &w.Populated, &w.Claimed)
 		return w, err
 	})
 	if err != nil {

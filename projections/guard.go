@@ -33,7 +33,7 @@ func deriveGuard(r *eventstore.Record, event catalog.Event) change {
 	case *catalog.TableDropped:
 		dormant, closed = e.Pending(), !e.Pending()
 	case *catalog.TablePurged, *catalog.TablePurgeCancelled, *catalog.TableSuperseded, *catalog.ViewPurgeCancelled, *catalog.ViewPurged, *catalog.ViewSuperseded,
-		*catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted, *catalog.DestinationRemoved:
+		*catalog.NamespaceDropped, *catalog.WarehouseDeleted, *catalog.ProjectDeleted, *catalog.DestinationRemoved, *catalog.CleanUpFinished:
 		closed = true
 	}
 	if r.Version == 1 { // a gap that an operator accepted lies behind the first event

@@ -72,6 +72,7 @@ func (w *world) history() (warehouse *object) {
 		MetadataFile: metadataFile("file:///srv/new.json"), ClaimsAdded: []string{"file//srv/new/"}, ClaimsRemoved: created.Claims,
 	}})
 	w.destinations()
+	w.cleanUps(kept)
 	return wh
 }
 

@@ -53,6 +53,7 @@ func Tables() []Table {
 		{"ops", "metrics_report", Operational, "what engines measured, kept for a while"},
 		{"ops", "cursor", Operational, "how far readers of the log have come"},
 		{"ops", "purge_lease", Operational, "which run of a purge may delete"},
+		{"ops", "cleaned", Operational, "when objects were cleaned up; without it they are looked at anew"},
 		{"ops", "worker", Operational, "which processes live that run jobs"},
 		{"ops", "endpoint_statistics", Operational, "what was asked of the server, counted in memory"},
 		{"river", "river_job", Operational, "what is to be done; a sweep makes what is missing anew"},
@@ -109,7 +110,7 @@ var (
 			{"warehouse_id", "uuid"}, {"project_id", "uuid"}, {"name", "text"}, {"name_fold1", "text"}, {"active", "boolean"},
 			{"protected", "boolean"}, {"storage_profile", "text"}, {"default_format", "smallint"}, {"allowed_formats", "smallint[]"},
 			{"updated_at", "timestamptz"}, {"stream_version", "bigint"}, {"expiration_seconds", "bigint"},
-			{"queues", "text"},
+			{"queues", "text"}, {"undo_window_seconds", "bigint"},
 		},
 	}
 	namespaceTable = &table{
@@ -151,6 +152,12 @@ var (
 			{"stream_version", "bigint"},
 		},
 	}
+	cleanUpTable = &table{
+		schema: "rm", name: "clean_up", why: "files that are being deleted, which no registration may name", keys: 3, rank: 0, inline: true,
+		columns: []column{
+			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"clean_up_id", "uuid"}, {"object_id", "uuid"}, {"files", "uuid[]"}, {"stream_version", "bigint"},
+		},
+	}
 	streamTable = &table{
 		schema: "es", name: "stream", why: "the guards: version, pointer and mark", keys: 1,
 		columns: []column{
@@ -161,5 +168,5 @@ var (
 )
 
 func derivedTables() []*table {
-	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, destinationTable, streamTable}
+	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, destinationTable, cleanUpTable, streamTable}
 }

@@ -69,7 +69,7 @@ func (l Lists) warehouses(ctx context.Context, project ids.ID) ([]Warehouse, err
 		var profile string
 		var format int16
 		var formats []int16
-		err = row.Scan((*[16]byte)(&w.ID), &w.Project, &w.Name, &w.Active, &w.Protected, &profile, &format, &formats, &w.UpdatedAt, &w.ExpirationSeconds)
+		err = row.Scan((*[16]byte)(&w.ID), &w.Project, &w.Name, &w.Active, &w.Protected, &profile, &format, &formats, &w.UpdatedAt, &w.ExpirationSeconds, &w.UndoWindowSeconds)
 		w.StorageProfile, w.DefaultFormat = json.RawMessage(profile), int(format)
 		for _, f := range formats {
 			w.AllowedFormats = append(w.AllowedFormats, int(f))

@@ -110,6 +110,6 @@ func (s *Service) GetWarehouse(ctx context.Context, actor authz.Actor, warehouse
 		return Warehouse{}, unavailable(err)
 	}
 	w := warehouseOf(f)
-	w.Project, w.ExpirationSeconds = details.Project, details.ExpirationSeconds
+	w.Project, w.ExpirationSeconds, w.UndoWindowSeconds = details.Project, details.ExpirationSeconds, details.UndoWindowSeconds
 	return w, nil
 }

@@ -110,5 +110,8 @@ type Warehouse struct {
 	// ExpirationSeconds is how long a dropped object can come back; nil where a
 	// drop is for good.
 	ExpirationSeconds *int64
+	// UndoWindowSeconds is how long the metadata files of former states are kept;
+	// nil where the server's setting holds.
+	UndoWindowSeconds *int64
 	UpdatedAt         time.Time
 }

@@ -46,11 +46,16 @@ type Config struct {
 	// PurgeRate is how many files a second this process deletes at most; 0 means
 	// [DefaultPurgeRate].
 	PurgeRate int
+	// UndoWindow is how long the files of former states of tables are kept, where a
+	// warehouse does not say otherwise.
+	UndoWindow time.Duration
+	// NoCleanUp leaves all metadata files in place.
+	NoCleanUp bool
 	// Chores are what one of many processes does again and again.
 	Chores []Chore
 
 	// Tests cannot wait as long as the rest of the world.
-	poll, slice, rescue, sweep, lease, beat, dead time.Duration
+	poll, slice, rescue, sweep, lease, beat, dead, clean, cleanSweep time.Duration
 
 	follows bool // never elected
 }
@@ -86,6 +91,7 @@ func (c *Config) defaults() {
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
 		&c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime, &c.lease: leaseTime, &c.beat: beatTime, &c.dead: deadTime,
+		&c.clean: cleanTime, &c.cleanSweep: cleanSweepTime,
 	} {
 		if *value == 0 {
 			*value = otherwise
@@ -114,7 +120,10 @@ func (c *Config) queues() map[string]river.QueueConfig {
 // kinds are the jobs that this process knows: one line for each file of a kind.
 func (c *Config) kinds() *river.Workers {
 	bundle := river.NewWorkers()
-	river.AddWorker(bundle, &purger{config: *c, pace: newPace(c.Clock, c.PurgeRate)})
+	deletions := newPace(c.Clock, c.PurgeRate)
+	river.AddWorker(bundle, &purger{config: *c, pace: deletions})
+	river.AddWorker(bundle, &cleaner{config: *c, pace: deletions})
+	river.AddWorker(bundle, &cleanSweeper{config: *c})
 	river.AddWorker(bundle, &sweeper{pool: c.Pool})
 	river.AddWorker(bundle, &taskLog{pool: c.Pool})
 	river.AddWorker(bundle, newChores(c.Chores))

@@ -28,6 +28,7 @@ const sweepPage = 1000
 func periodic(c *Config) []*river.PeriodicJob {
 	list := []*river.PeriodicJob{
 		again(c.sweep, sweepArgs{}, queueUpkeep),
+		again(c.cleanSweep, cleanSweepArgs{}, queueUpkeep),
 	}
 	for _, chore := range c.Chores {
 		list = append(list, again(chore.Every, choreArgs{Name: chore.Name}, queueUpkeep))

@@ -363,10 +363,6 @@ func (r *purgeRun) remove(ctx context.Context, location string) error {
 	return r.unlink(ctx, location)
 }
 
-// deleteTime bounds one deletion, so that none that was begun under a lease is
-// still on its way when that lease has expired.
-const deleteTime = 10 * time.Second
-
 // unlink deletes a file while the lease holds, and else nothing.
 func (r *purgeRun) unlink(ctx context.Context, location string) error {
 	if r.slow != nil {
@@ -377,17 +373,7 @@ func (r *purgeRun) unlink(ctx context.Context, location string) error {
 	if err := r.pace.wait(ctx); err != nil {
 		return err
 	}
-	for !r.lease.holds() {
-		if err := r.lease.renew(ctx); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	bounded, cancel := context.WithTimeout(ctx, deleteTime)
-	err := r.Objects.Delete(bounded, location)
-	cancel()
+	err := r.lease.unlink(ctx, r.Objects, location)
 	switch {
 	case err == nil:
 		r.deleted++

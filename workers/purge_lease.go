@@ -12,6 +12,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/storage"
 )
 
 var (
@@ -111,6 +112,25 @@ func (l *lease) renew(ctx context.Context) error {
 	l.asked = asked
 	return nil
 }
+
+// unlink deletes a file while the lease holds, and else nothing.
+func (l *lease) unlink(ctx context.Context, objects storage.Objects, location string) error {
+	for !l.holds() {
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	bounded, cancel := context.WithTimeout(ctx, deleteTime)
+	defer cancel()
+	return objects.Delete(bounded, location)
+}
+
+// deleteTime bounds one deletion, so that none that was begun under a lease is
+// still on its way when that lease has expired.
+const deleteTime = 10 * time.Second
 
 // settle says that the last file is deleted, and by whom.
 func (l *lease) settle(ctx context.Context, report deletedReport) error {

@@ -60,6 +60,7 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage", Operation: "updateStorageProfile", Handle: a.updateStorage},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/storage-credential", Operation: "updateStorageCredential", Handle: a.updateCredential},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/delete-profile", Operation: "updateWarehouseDeleteProfile", Handle: a.updateDeleteProfile},
+		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/undo-window", Operation: "setUndoWindow", Handle: a.setUndoWindow},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/format-version-policy", Operation: "updateWarehouseFormatVersionPolicy", Handle: a.updateFormatVersions},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/search-tabular", Operation: "searchTabular", Handle: a.searchTabular},

@@ -3,6 +3,7 @@ package management
 import (
 	"bytes"
 	"net/http"
+	"slices"
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/httpapi/wire"
@@ -123,6 +124,28 @@ func (a *API) updateDeleteProfile(w http.ResponseWriter, r *http.Request) error 
 	warehouse, err := a.deps.Commands.UpdateWarehouseDeleteProfile(r.Context(), call, commands.UpdateWarehouseDeleteProfile{
 		Warehouse: id, ExpirationSeconds: expiration,
 	})
+	return show(w, warehouse, err)
+}
+
+// setUndoWindow is POST …/warehouse/{warehouse_id}/undo-window, a route of ours.
+func (a *API) setUndoWindow(w http.ResponseWriter, r *http.Request) error {
+	id, object, call, err := a.changed(r)
+	if err != nil {
+		return err
+	}
+	in := commands.SetUndoWindow{Warehouse: id}
+	switch {
+	case !slices.Contains(object.Names(), "undo-window-seconds"):
+		return object.Missing("undo-window-seconds")
+	case object.Raw("undo-window-seconds") != nil: // null: as the server says
+		seconds, err := object.Int("undo-window-seconds")
+		if err != nil {
+			return err
+		}
+		wide := int64(seconds)
+		in.Seconds = &wide
+	}
+	warehouse, err := a.deps.Commands.SetUndoWindow(r.Context(), call, in)
 	return show(w, warehouse, err)
 }
 

@@ -234,6 +234,10 @@ func appendWarehouse(body []byte, w queries.Warehouse) []byte {
 		body = append(body, `{"type":"soft","expiration-seconds":`...)
 		body = append(strconv.AppendInt(body, *w.ExpirationSeconds, 10), '}')
 	}
+	if w.UndoWindowSeconds != nil { // ours: it is not shown where nobody set it
+		body = append(body, `,"undo-window-seconds":`...)
+		body = strconv.AppendInt(body, *w.UndoWindowSeconds, 10)
+	}
 	body = append(body, `,"status":`...)
 	if w.Active {
 		body = append(body, `"active"`...)

@@ -115,7 +115,8 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Log: telemetry.LogAppends(s.store, log), Idempotency: s.store, Resolver: s.resolver, Claims: projections.NewClaims(s.pools.read), Details: projections.NewDetails(s.pools.read),
 		Profiles: stores, Places: s.store, Documents: s.documents, Authorizer: authorizer,
 		DestinationKinds: destinationKinds(),
-		Clock:            now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported, Tasks: tasks,
+		LogID:            s.store.LogID(), CleanUps: projections.NewCleanUps(s.pools.read), History: s.store,
+		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported, Tasks: tasks,
 	})
 	s.queries = queries.New(queries.Deps{
 		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer,

@@ -66,8 +66,10 @@ type Log struct {
 
 // Jobs says which part of the work an instance does, and how fast.
 type Jobs struct {
-	Roles     []string `env:"ROLES" default:"api,worker" doc:"What this instance does, separated by commas: api answers requests; worker runs jobs, such as the deletion of purged tables' files. Every instance sequences the log and serves /health, /ready and /metrics. At least one instance has to be a worker."`
-	PurgeRate int      `env:"PURGE_RATE" default:"500" min:"1" doc:"Largest number of files a second that this instance deletes for tables and views that were dropped with purge."`
+	Roles      []string      `env:"ROLES" default:"api,worker" doc:"What this instance does, separated by commas: api answers requests; worker runs jobs, such as the deletion of purged tables' files. Every instance sequences the log and serves /health, /ready and /metrics. At least one instance has to be a worker."`
+	CleanUp    string        `env:"CLEAN_UP" default:"on" oneof:"on,off" doc:"on: metadata files that are of no use any more are deleted: those of commits that failed, and those that fell out of the metadata log of tables with write.metadata.delete-after-commit.enabled. off: they stay. A copy of the database that works beside the original needs off."`
+	UndoWindow time.Duration `env:"UNDO_WINDOW" default:"168h" min:"0s" doc:"How long the metadata files of former states are kept at least, in warehouses that do not say otherwise. A restore of the database to a point in time finds all files of that time within it."`
+	PurgeRate  int           `env:"PURGE_RATE" default:"500" min:"1" doc:"Largest number of files a second that this instance deletes for tables and views that were dropped with purge, and in clean-ups."`
 }
 
 // Telemetry says what the server tells about itself.

@@ -155,7 +155,7 @@ func New(t testing.TB, setup Setup) *Kit {
 		Commands: commands.Deps{
 			Log: noDeadlocks{k.Store, t}, Idempotency: k.Store, Resolver: k.Resolver, Claims: projections.NewClaims(k.Pool), Details: projections.NewDetails(k.Pool),
 			Profiles: stores, Places: k.Store, Documents: k.Library, Authorizer: authorizer, Clock: k.Clock, IDs: k.IDs,
-			DestinationKinds: setup.DestinationKinds,
+			DestinationKinds: setup.DestinationKinds, LogID: k.Store.LogID(), CleanUps: projections.NewCleanUps(k.Pool), History: k.Store,
 		},
 		Queries: queries.Deps{
 			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer, Reports: reports.NewStore(k.Pool),

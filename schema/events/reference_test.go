@@ -109,7 +109,7 @@ func (s *schema) kind(p schema) string {
 }
 
 // entities in the order in which the catalogue tells of them.
-var entities = []string{"server", "project", "warehouse", "namespace", "table", "view", "destination", "log"}
+var entities = []string{"server", "project", "warehouse", "namespace", "table", "view", "destination", "cleanup", "log"}
 
 func catalogue(t *testing.T) []byte {
 	t.Helper()

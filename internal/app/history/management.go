@@ -27,6 +27,15 @@ func describeManagement(event catalog.Event) (described, bool) {
 			return described{word(v.Name), "a drop is for good"}, true
 		}
 		return described{word(v.Name), fmt.Sprintf("a drop can be undone for %s", time.Duration(*v.ExpirationSeconds)*time.Second)}, true
+	case *catalog.WarehouseUndoWindowUpdated:
+		if v.UndoWindowSeconds == nil {
+			return described{word(v.Name), "former states are kept as long as the server says"}, true
+		}
+		return described{word(v.Name), fmt.Sprintf("former states are kept for %s", time.Duration(*v.UndoWindowSeconds)*time.Second)}, true
+	case *catalog.CleanUpStarted:
+		return described{table(v.TableName), fmt.Sprintf("%d metadata files go", len(v.Files))}, true
+	case *catalog.CleanUpFinished:
+		return described{table(v.TableName), fmt.Sprintf("%d metadata files deleted, %d kept", v.Deleted, len(v.Kept))}, true
 	case *catalog.WarehouseFormatVersionsUpdated:
 		allowed := strings.Trim(fmt.Sprint(v.AllowedFormats), "[]")
 		return described{word(v.Name), fmt.Sprintf("format v%d by default, of %s", v.DefaultFormat, allowed)}, true
