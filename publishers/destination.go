@@ -19,6 +19,8 @@ type Destination struct {
 	// Park says that an event which the destination refuses for good is put
 	// aside; otherwise the destination halts there.
 	Park bool
+	// Source is the CloudEvents source of the log's events.
+	Source string
 	// Version is that of its stream. Another one is connected to anew.
 	Version int64
 	// Start is the version of the event that decreed its place last: another one
@@ -27,7 +29,7 @@ type Destination struct {
 }
 
 // SettingMaxMessageBytes is the setting of any destination that says how large a
-// message may be; what the transport knows applies without it ([Limiter]).
+// message may be, below what the transport knows ([Limiter]).
 const SettingMaxMessageBytes = "max-message-bytes"
 
 // Connector makes the transport of a destination. It does not connect: that is
@@ -53,11 +55,12 @@ func (d *Destination) decree(settings, filter, onRefusal string) error {
 
 // limit is how large a message may be, 0 for any.
 func (d *Destination) limit(t Transport) int {
-	if n, err := strconv.Atoi(d.Settings[SettingMaxMessageBytes]); err == nil && n > 0 {
+	own := 0
+	if l, ok := t.(Limiter); ok {
+		own = l.MaxMessageBytes()
+	}
+	if n, err := strconv.Atoi(d.Settings[SettingMaxMessageBytes]); err == nil && n > 0 && (own == 0 || n < own) {
 		return n
 	}
-	if l, ok := t.(Limiter); ok {
-		return l.MaxMessageBytes()
-	}
-	return 0
+	return own
 }

@@ -1,14 +1,10 @@
 package publishers
 
-import "time"
-
 // Observer receives what the relay measures. Each callback may be nil, is called
 // from several goroutines, and must return at once. What it gets of a destination
-// is its name and its kind, which operators chose.
+// is its name and its kind, which operators chose. What is published is counted by
+// a decorator ([Measured]).
 type Observer struct {
-	// Published: a transport ended one call, with so many messages of which so
-	// many were taken.
-	Published func(name, kind string, messages, taken int, took time.Duration)
 	// Failed: a destination failed and will be tried again. The reason is one of
 	// the words below.
 	Failed func(name, kind string, reason Reason)

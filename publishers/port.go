@@ -41,7 +41,7 @@ type Transport interface {
 // Limiter is a [Transport] that knows, once it is prepared, how large a message
 // the destination takes, in bytes with all that surrounds the data; 0 is any. An
 // event that is larger goes out without its data, by reference (CloudEvents'
-// dataref). The setting max-message-bytes of the destination comes before it.
+// dataref). The setting max-message-bytes of the destination may say less.
 type Limiter interface{ MaxMessageBytes() int }
 
 // ErrMismatch says that the destination does not stand where the batch begins:

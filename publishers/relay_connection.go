@@ -14,10 +14,9 @@ type connection struct {
 	destination Destination
 	transport   Transport
 	publisher   message.Publisher // the transport with its decorators
-	source      string
-	limit       int  // of a message, 0 for none
-	ready       bool // prepared, and compared with our place, since the last failure
-	hangs       bool // a call did not return: nothing more is asked of it
+	limit       int               // of a message, 0 for none
+	ready       bool              // prepared, and compared with our place, since the last failure
+	hangs       bool              // a call did not return: nothing more is asked of it
 }
 
 // errHangs is a call that goes on although it should have ended.
@@ -64,7 +63,8 @@ func (d *runner) connect(ctx context.Context, c *claim) turn {
 			d.relay.warn(ctx, "a destination waits for the database", err)
 			return rest
 		}
-		conn := &connection{destination: c.destination, source: source}
+		conn := &connection{destination: c.destination}
+		conn.destination.Source = source
 		if err := d.open(ctx, conn); err != nil {
 			return d.failed(ctx, c, c.place, 0, ReasonConnect, fmt.Errorf("connect: %w", err))
 		}
@@ -132,25 +132,13 @@ func reasonFor(err error, otherwise Reason) Reason {
 	return otherwise
 }
 
-// publish hands over a batch and tells the observer.
+// publish hands over a batch.
 func (d *runner) publish(ctx context.Context, b *batch) error {
-	began := d.relay.config.Clock.Now()
 	conn := d.conn
-	err := d.patiently(ctx, conn, func(ctx context.Context) error {
+	return d.patiently(ctx, conn, func(ctx context.Context) error {
 		b.ctx.Context = ctx
 		return conn.publisher.Publish(conn.destination.Name, b.messages...)
 	})
-	taken := len(b.messages)
-	if err != nil {
-		taken = 0
-		if index, _, ok := b.refusal(err); ok {
-			taken = index
-		}
-	}
-	if f := d.relay.config.Observer.Published; f != nil {
-		f(conn.destination.Name, conn.destination.Kind, len(b.messages), taken, d.relay.config.Clock.Now().Sub(began))
-	}
-	return err
 }
 
 // refusal tells which message of the batch an error is about.

@@ -103,7 +103,7 @@ func textOf(id ids.ID) string {
 // encode makes the event that is published: without its data, if the destination
 // would not take it with them.
 func (r *Relay) encode(e *eventstore.Entry, conn *connection) (*cloudevents.Event, error) {
-	event, err := eventstore.ToCloudEvent(*e, conn.source)
+	event, err := eventstore.ToCloudEvent(*e, conn.destination.Source)
 	if err != nil {
 		return nil, fmt.Errorf("position %d as a CloudEvent: %w", e.Position, err)
 	}

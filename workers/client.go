@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,6 +52,8 @@ type Config struct {
 	UndoWindow time.Duration
 	// NoCleanUp leaves all metadata files in place.
 	NoCleanUp bool
+	// Relay publishes to destinations; nil for none.
+	Relay Relay
 	// Chores are what one of many processes does again and again.
 	Chores []Chore
 
@@ -127,6 +130,10 @@ func (c *Config) kinds() *river.Workers {
 	river.AddWorker(bundle, &sweeper{pool: c.Pool})
 	river.AddWorker(bundle, &taskLog{pool: c.Pool})
 	river.AddWorker(bundle, newChores(c.Chores))
+	if c.Relay != nil {
+		river.AddWorker(bundle, &publisher{relay: c.Relay})
+		river.AddWorker(bundle, &publishSweeper{pool: c.Pool})
+	}
 	return bundle
 }
 
@@ -195,7 +202,10 @@ func (w *Workers) Run(ctx context.Context) error {
 		case <-time.After(startPause):
 		}
 	}
+	var publishing sync.WaitGroup
+	publishing.Go(func() { w.publishing(ctx) })
 	w.live(ctx)
+	publishing.Wait()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()
 	if err := w.client.StopAndCancel(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {

@@ -35,7 +35,7 @@ func TestIdleWorkersAskSeldom(t *testing.T) {
 	}
 	defer pool.Close()
 	c := w.config()
-	c.Pool, c.poll = pool, 0 // as in production
+	c.Pool, c.poll, c.Relay = pool, 0, &kicks{} // as in production, without destinations
 	workers, err := New(c)
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,9 @@ func periodic(c *Config) []*river.PeriodicJob {
 	for _, chore := range c.Chores {
 		list = append(list, again(chore.Every, choreArgs{Name: chore.Name}, queueUpkeep))
 	}
+	if c.Relay != nil {
+		list = append(list, publishSweep(c.Relay))
+	}
 	return list
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/icecore-catalog/icecore/internal/usage"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/projections/document"
+	"github.com/icecore-catalog/icecore/publishers"
 	"github.com/icecore-catalog/icecore/queries"
 	"github.com/icecore-catalog/icecore/storage"
 	"github.com/icecore-catalog/icecore/workers"
@@ -46,7 +47,8 @@ type server struct {
 	queries   *queries.Service
 	ids       ids.Source
 	usage     *usage.Counter
-	workers   *workers.Workers // nil without that role
+	relay     *publishers.Relay // nil without the role worker
+	workers   *workers.Workers  // nil without that role
 	handler   http.Handler
 }
 
@@ -78,7 +80,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	s.store, err = openLog(ctx, eventstore.Config{
 		Pool: s.pools.append, ReadPool: s.pools.read, Conn: s.pools.conn,
 		Clock: now, IDs: s.ids, Projectors: append(projections.Inline(), workers.Enqueuer{}),
-		Observer: metrics.LogObserver(log), Logger: log,
+		Observer: metrics.LogObserver(log), Logger: log, OnBatch: workers.NewKicker(now).OnBatch,
 		SigningKey: c.Log.CheckpointKey.Reveal(), VerifierKeys: c.Log.CheckpointVerifiers,
 		SharedFlights: sharedFlights(c.Database.SharedCommits),
 		AppendTimeout: c.Database.AppendTimeout, BurnTimeout: c.Database.BurnTimeout, PartitionSize: c.Log.PartitionSize,
@@ -129,9 +131,10 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		return nil, err
 	}
 	if roles.worker {
+		s.relay = s.newRelay(now, metrics)
 		if s.workers, err = workers.New(workers.Config{
 			Pool: s.pools.jobs, Commands: s.commands, Documents: s.documents, Clock: now, Logger: log, PurgeRate: c.Jobs.PurgeRate,
-			Chores: s.chores(now),
+			Chores: s.chores(now), Relay: s.relay,
 		}); err != nil {
 			return nil, err
 		}
@@ -169,6 +172,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 	metrics.Queues(func(ctx context.Context) ([]telemetry.Queue, error) { return queueFigures(ctx, tasks) })
 	if s.workers != nil {
 		metrics.Purges(s.workers.Backlog)
+		metrics.Destinations(s.destinationFigures)
 	}
 	return s, nil
 }
@@ -230,6 +234,7 @@ func (s *server) run(ctx context.Context, listener net.Listener, gone <-chan str
 	group.Go(func() error { return s.follow(beside) })
 	group.Go(func() error { return s.countUsage(beside, clock.System{}) })
 	group.Go(func() error { return s.work(beside) })
+	group.Go(func() error { return s.publish(beside) })
 
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(httpapi.Listener(listener)) }()

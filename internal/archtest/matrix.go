@@ -88,6 +88,10 @@ var matrix = map[string][]edge{
 		{"eventstore", "the log is read, and entries become CloudEvents"},
 	},
 
+	"publishers/connect": {
+		{"publishers", "makes its transports"}, {"publishers/jetstream", "a kind"}, {"publishers/kafka", "a kind"}, {"publishers/logfile", "a kind"}, {"publishers/webhook", "a kind"},
+	},
+
 	// The edge.
 	"httpapi": {
 		{"commands", "mutating routes"},
@@ -102,12 +106,12 @@ var matrix = map[string][]edge{
 	"internal/app": {
 		{"iceberg", "wiring"}, {"catalog", "wiring"}, {"eventstore", "wiring"},
 		{"projections", "wiring"}, {"authz", "wiring"}, {"storage", "wiring"},
-		{"commands", "wiring"}, {"queries", "wiring"}, {"workers", "wiring"}, {"publishers", "wiring"}, {"internal/nats", "dev runs its own NATS"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
+		{"commands", "wiring"}, {"queries", "wiring"}, {"workers", "wiring"}, {"publishers", "wiring"}, {"publishers/connect", "wiring"}, {"internal/nats", "dev runs its own NATS"}, {"internal/usage", "wiring"}, {"internal/documents", "wiring"}, {"internal/reports", "wiring"}, {"httpapi", "wiring"},
 		{"internal/config", "wiring"}, {"internal/telemetry", "wiring"},
 		{"internal/postgres", "dev runs its own PostgreSQL"},
 	},
 	"internal/config":    {},
-	"internal/telemetry": {{"eventstore", "the log's figures become metrics"}},
+	"internal/telemetry": {{"eventstore", "the log's figures become metrics"}, {"publishers", "the relay's figures become metrics"}},
 	"internal/postgres":  {},
 	"internal/nats":      {},
 	"cmd": {
@@ -176,7 +180,7 @@ var doors = []door{
 	}},
 	{"github.com/riverqueue/river", []edge{{"workers", "jobs"}}},
 	{"riverqueue.com/riverui", []edge{{"workers", "the console of jobs"}}},
-	{"github.com/ThreeDotsLabs/watermill", []edge{{"publishers", "the port of destinations and its decorators"}}},
+	{"github.com/ThreeDotsLabs/watermill", []edge{{"publishers", "the port of destinations and its decorators"}, {"internal/app", "decorators are put together where all is wired"}}},
 	{"github.com/nats-io/nats.go", []edge{{"publishers/jetstream", "NATS JetStream as a destination"}}},
 	{"github.com/nats-io/nats-server/v2", []edge{{"internal/nats", "the server that dev and tests run in their own process"}}},
 	{"github.com/IBM/sarama", []edge{{"publishers/kafka", "Kafka as a destination"}}},
@@ -197,6 +201,7 @@ var doors = []door{
 	{"go.opentelemetry.io", []edge{
 		{"internal/telemetry", "the exporter of traces"},
 		{"httpapi", "a request opens a span"},
+		{"publishers", "a batch opens a span"},
 		{"internal/app", "wiring"},
 	}},
 	{"github.com/exaring/otelpgx", []edge{{"internal/app", "traces of SQL: connections are made with its tracer"}}},

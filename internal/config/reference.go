@@ -8,7 +8,7 @@ import (
 // groupTitles are the headings of the reference.
 var groupTitles = map[string]string{
 	"Database": "Database", "HTTP": "HTTP", "Auth": "Who may ask", "Catalog": "Catalog",
-	"Log": "The log", "Jobs": "Jobs", "Telemetry": "Telemetry",
+	"Log": "The log", "Publish": "The event stream", "Jobs": "Jobs", "Telemetry": "Telemetry",
 }
 
 // Reference is docs/reference/config.md: all settings, from the struct tags.
