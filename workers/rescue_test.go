@@ -2,8 +2,12 @@ package workers
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
+
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
@@ -141,4 +145,62 @@ func TestTaskIDsAreReversible(t *testing.T) {
 	if _, ok := jobOf(foreign); ok {
 		t.Error("a foreign id names a job")
 	}
+}
+
+// River's own rescue, which reads first and writes later, leaves what has ended
+// meanwhile: the linked version says so in its statement.
+func TestRiversRescueLeavesWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kit.Setup{})
+	w.dropPurge(w.table("t"))
+	if _, err := w.Pool.Exec(t.Context(), `UPDATE river.river_job SET state = 'running', attempt = 1, attempted_by = ARRAY['x'], attempted_at = clock_timestamp() - interval '3 hours'`); err != nil {
+		t.Fatal(err)
+	}
+	executor := riverpgxv5.New(w.Pool).GetExecutor()
+	horizon := time.Now().Add(-time.Hour)
+	stuck, err := executor.JobGetStuck(t.Context(), &riverdriver.JobGetStuckParams{Max: 10, Schema: schemaName, StuckHorizon: horizon})
+	if err != nil || len(stuck) != 1 {
+		t.Fatalf("%d stuck, %v", len(stuck), err)
+	}
+	// It ends between the rescuer's read and its write.
+	if _, err := w.Pool.Exec(t.Context(), "UPDATE river.river_job SET state = 'completed', finalized_at = clock_timestamp()"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := executor.JobRescueMany(t.Context(), &riverdriver.JobRescueManyParams{
+		ID: []int64{stuck[0].ID}, Error: [][]byte{[]byte(`{}`)}, FinalizedAt: []*time.Time{nil}, ScheduledAt: []time.Time{time.Now()},
+		Schema: schemaName, State: []string{"retryable"}, StuckHorizon: horizon,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if w.jobs("completed") != 1 {
+		t.Error("it is to run again")
+	}
+}
+
+// With the times of production, a purge whose process was killed is at its end
+// within a minute or so: it goes on when its lease and its process are dead.
+func TestAKilledPurgeGoesOnWithinAMinute(t *testing.T) {
+	if os.Getenv("ICECORE_LONG") == "" {
+		t.Skip("takes most of a minute; set ICECORE_LONG=1")
+	}
+	t.Parallel()
+	w := newWorld(t, kit.Setup{})
+	tb := w.table("t")
+	for i := range 200 {
+		w.put(tb, fmt.Sprintf("data/%03d.parquet", i), nil)
+	}
+	w.dropPurge(tb)
+	helper := startHelper(t, w)
+	eventually(t, "some of the purge", func() bool { return len(w.below(tb)) < 150 })
+	if err := helper.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = helper.Wait() // it says that it was killed
+	left := len(w.below(tb))
+	killed := time.Now()
+	c := w.config()
+	c.poll, c.slice, c.lease = 0, 0, 0
+	defer w.run(c)()
+	eventually(t, "more of the purge", func() bool { return len(w.below(tb)) < left })
+	t.Logf("it went on after %s", time.Since(killed))
 }

@@ -37,7 +37,7 @@ var (
 var taskQueues = map[string]string{
 	PurgeArgs{}.Kind():   catalog.QueuePurge,
 	"expire":             catalog.QueueExpiry,
-	"clean_metadata":     catalog.QueueDocuments,
+	CleanArgs{}.Kind():   catalog.QueueDocuments,
 	taskLogArgs{}.Kind(): catalog.QueueTaskLog,
 }
 
