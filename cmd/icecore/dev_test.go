@@ -138,6 +138,8 @@ func TestDevKeepsItsDataAndLeavesNoProcess(t *testing.T) {
 	}
 
 	reset := dev(t, data, "--reset")
+	createNamespace(t, reset, "after the reset")
+	wantEvents(t, data, `"after the reset"`) // the old log's events are gone
 	root = reset.catalogPath(t, "demo")
 	if status := reset.call(t, http.MethodHead, root+"/namespaces/kept", "", nil); status != http.StatusNotFound {
 		t.Errorf("--reset kept the namespace: %d", status)
@@ -149,7 +151,7 @@ func TestDevTakesOverWhatAKilledOneLeft(t *testing.T) {
 	data := folder(t)
 	first := dev(t, data)
 	createNamespace(t, first, "acknowledged")
-	database := postmaster(t, data)
+	database, broker := postmaster(t, data), natsURL(t, data)
 	first.stop(t, syscall.SIGKILL)
 
 	second := dev(t, data)
@@ -159,6 +161,10 @@ func TestDevTakesOverWhatAKilledOneLeft(t *testing.T) {
 	root := second.catalogPath(t, "demo")
 	if status := second.call(t, http.MethodHead, root+"/namespaces/acknowledged", "", nil); status != http.StatusNoContent {
 		t.Errorf("an acknowledged change is gone: %d", status)
+	}
+	wantEvents(t, data, `"acknowledged"`)
+	if now := natsURL(t, data); now != broker {
+		t.Errorf("NATS moved from %s to %s", broker, now)
 	}
 	if r := icecore(t, nil, "verify", "--data", data); r.code != 0 {
 		t.Errorf("verify: %d %s%s", r.code, r.stdout, r.stderr)

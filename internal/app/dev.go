@@ -20,9 +20,9 @@ const DemoWarehouse = "demo"
 
 // DevOptions are the arguments of icecore dev.
 type DevOptions struct {
-	Data       string // folder of database and warehouse
+	Data       string // folder of database, warehouse and streams
 	Listen     string // host:port
-	Reset      bool   // delete both first
+	Reset      bool   // delete all of it first
 	NoDownload bool   // do not fetch PostgreSQL
 	Mirror     string // repository of Maven's layout to fetch it from; empty: Maven Central
 	// DatabaseURL is a PostgreSQL to use instead of a private one, as a role
@@ -31,7 +31,7 @@ type DevOptions struct {
 	Stdout, Stderr io.Writer
 }
 
-// Dev runs database, server and a demo warehouse on this machine until ctx
+// Dev runs database, NATS, server and a demo warehouse on this machine until ctx
 // ends, and stops all that it started.
 func Dev(ctx context.Context, c config.Config, o DevOptions) error {
 	folder, err := openDataFolder(o.Data)
@@ -49,7 +49,7 @@ func Dev(ctx context.Context, c config.Config, o DevOptions) error {
 		if err := folder.reset(ctx); err != nil {
 			return inUse(err)
 		}
-		say(o.Stdout, "deleted database and warehouse in %s", folder.root)
+		say(o.Stdout, "deleted database, warehouse and streams in %s", folder.root)
 	}
 	if err := os.MkdirAll(folder.warehouse(), 0o755); err != nil { //nolint:gosec // engines run as other users
 		return fmt.Errorf("make the warehouse's folder: %w", err)
@@ -70,6 +70,15 @@ func Dev(ctx context.Context, c config.Config, o DevOptions) error {
 	if err := Migrate(ctx, &Target{appURL: database.appURL, ownerURL: database.ownerURL, config: c}, io.Discard); err != nil {
 		return err
 	}
+	last, err := folder.lastNATS()
+	if err != nil {
+		return err
+	}
+	broker, err := folder.startNATS(ctx, last, log)
+	if err != nil {
+		return err
+	}
+	defer broker.Stop()
 	s, err := newServer(ctx, c, log)
 	if err != nil {
 		return err
@@ -78,10 +87,17 @@ func Dev(ctx context.Context, c config.Config, o DevOptions) error {
 	if err := s.seed(ctx, folder.warehouse()); err != nil {
 		return fmt.Errorf("make the warehouse %s: %w", DemoWarehouse, err)
 	}
+	if err := s.seedDestination(ctx, last, broker.URL()); err != nil {
+		return fmt.Errorf("make the destination %s: %w", DevDestination, err)
+	}
+	if err := folder.keepNATS(broker.URL()); err != nil {
+		return err
+	}
 	url := "http://" + listener.Addr().String()
 	say(o.Stdout, "icecore %s serves %s; %s; data in %s", Version(), url, database.about, folder.root)
 	say(o.Stdout, "Authentication is off: whoever reaches %s may do everything.", listener.Addr())
 	_, _ = io.WriteString(o.Stdout, pasteText(url, folder.root))
+	natsText(o.Stdout, broker.URL())
 	say(o.Stdout, "\nCtrl-C stops everything.")
 	return s.run(ctx, listener, database.gone)
 }
@@ -114,8 +130,10 @@ func (d dataFolder) reset(ctx context.Context) error {
 	if err := postgres.Reset(ctx, cluster); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(d.warehouse()); err != nil {
-		return fmt.Errorf("delete the warehouse: %w", err)
+	for what, path := range map[string]string{"warehouse": d.warehouse(), "streams of NATS": d.streams(), "address of NATS": d.natsFile()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("delete the %s: %w", what, err)
+		}
 	}
 	return nil
 }

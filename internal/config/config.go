@@ -68,7 +68,7 @@ type Log struct {
 // Publish says what destinations of the event stream may use of this machine.
 type Publish struct {
 	Folder          string `env:"DESTINATION_FOLDER" doc:"Folder below which destinations of kind log write their files. Empty: they write to the standard output only."`
-	Secrets         string `env:"SECRETS_FOLDER" doc:"Folder whose files are the secrets that settings of destinations name (…-secret), one a file, such as a mounted Kubernetes secret. Empty: destinations have no secrets."`
+	Secrets         string `env:"SECRETS_DIR" doc:"Folder whose files are the secrets that settings of destinations name (…-secret), one a file, such as a mounted Kubernetes secret. Empty: destinations have no secrets."`
 	PrivateWebhooks string `env:"PRIVATE_WEBHOOKS" default:"refuse" oneof:"refuse,allow" doc:"allow: destinations of kind webhook may post to private networks and to this machine, and without TLS. Whoever may make destinations reaches what this server reaches."`
 	PublicURL       string `env:"PUBLIC_URL" form:"url" doc:"URL under which consumers of the event stream reach this server, e.g. https://catalog.example.com. An event that is too large for a destination refers to its data below it. Empty: the reference is the path alone."`
 }

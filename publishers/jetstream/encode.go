@@ -24,12 +24,18 @@ const (
 
 // encode returns an event as a message, without what concerns its delivery.
 func encode(ctx context.Context, prefix string, event *cloudevents.Event) (*natsgo.Msg, error) {
-	m := &natsgo.Msg{Subject: subject(prefix, event), Header: make(natsgo.Header, 24)}
-	if _, err := binding.Write(ctx, (*binding.EventMessage)(event), nil, (*writer)(m)); err != nil {
+	w := writer{
+		Msg:    natsgo.Msg{Subject: subject(prefix, event), Header: make(natsgo.Header, headers)},
+		values: make([]string, 0, headers),
+	}
+	if _, err := binding.Write(ctx, (*binding.EventMessage)(event), nil, &w); err != nil {
 		return nil, fmt.Errorf("encode event %s: %w", event.ID(), err)
 	}
-	return m, nil
+	return &w.Msg, nil
 }
+
+// headers is how many a message has, more or less.
+const headers = 28
 
 // subject is where an event goes to. All of its parts are tokens by what they
 // are, ids and words; a part that isn't, of an event that is not ours, is made
@@ -37,8 +43,16 @@ func encode(ctx context.Context, prefix string, event *cloudevents.Event) (*nats
 func subject(prefix string, event *cloudevents.Event) string {
 	entity, object, _ := strings.Cut(event.Subject(), "/")
 	verb := event.Type()[strings.LastIndexByte(event.Type(), '.')+1:]
-	warehouse, _ := types.ToString(event.Extensions()["warehouseid"])
+	warehouse, _ := types.ToString(extension(event, "warehouseid"))
 	return prefix + "." + token(warehouse) + "." + token(entity) + "." + token(verb) + "." + token(object)
+}
+
+// extension returns one, without the copy of all that Extensions makes.
+func extension(event *cloudevents.Event, name string) any {
+	if v1, ok := event.Context.(*cloudevents.EventContextV1); ok {
+		return v1.Extensions[name]
+	}
+	return event.Extensions()[name]
 }
 
 // token is text as one part of a subject: what is not a letter, digit, '-' or '_'
@@ -62,7 +76,10 @@ func token(text string) string {
 }
 
 // writer fills a message in binary mode.
-type writer natsgo.Msg
+type writer struct {
+	natsgo.Msg
+	values []string // those of the headers, made at once
+}
 
 var _ binding.BinaryWriter = (*writer)(nil)
 
@@ -82,11 +99,11 @@ func (w *writer) SetAttribute(attribute spec.Attribute, value any) error {
 			return err
 		}
 	}
-	return w.set(attributePrefix+attribute.Name(), value)
+	return w.set(header(attribute.Name()), value)
 }
 
 func (w *writer) SetExtension(name string, value any) error {
-	return w.set(attributePrefix+name, value)
+	return w.set(header(name), value)
 }
 
 func (w *writer) set(name string, value any) error {
@@ -98,9 +115,28 @@ func (w *writer) set(name string, value any) error {
 	if err != nil {
 		return fmt.Errorf("header %s: %w", name, err)
 	}
-	w.Header[name] = []string{percentEncode(text)}
+	w.values = append(w.values, percentEncode(text))
+	w.Header[name] = w.values[len(w.values)-1 : len(w.values) : len(w.values)]
 	return nil
 }
+
+// header names the header of an attribute.
+func header(attribute string) string {
+	if name, known := headerNames[attribute]; known {
+		return name
+	}
+	return attributePrefix + attribute
+}
+
+// headerNames are those of the attributes that every event has.
+var headerNames = func() map[string]string {
+	names := map[string]string{}
+	for name := range strings.FieldsSeq(`specversion id source type subject time dataschema datacontenttype sequence streamversion epoch logtime
+		partitionkey actor requestid causation commitid commitindex commitsize warehouseid projectid traceparent dataref`) {
+		names[name] = attributePrefix + name
+	}
+	return names
+}()
 
 // percentEncode writes what CloudEvents wants encoded in headers: blanks,
 // quotes, the percent sign itself and all that is not printable ASCII.
@@ -151,8 +187,7 @@ func eventPlace(event *cloudevents.Event) (publishers.Place, error) {
 	if err != nil {
 		return publishers.Place{}, fmt.Errorf("event %q: %w", event.ID(), err)
 	}
-	extensions := event.Extensions()
-	text, err := types.ToString(extensions["sequence"])
+	text, err := types.ToString(extension(event, "sequence"))
 	if err != nil {
 		return publishers.Place{}, fmt.Errorf("event %s: attribute sequence: %w", event.ID(), err)
 	}
@@ -160,7 +195,7 @@ func eventPlace(event *cloudevents.Event) (publishers.Place, error) {
 	if err != nil {
 		return publishers.Place{}, fmt.Errorf("event %s: attribute sequence: %w", event.ID(), err)
 	}
-	epoch, err := types.ToInteger(extensions["epoch"])
+	epoch, err := types.ToInteger(extension(event, "epoch"))
 	if err != nil {
 		return publishers.Place{}, fmt.Errorf("event %s: attribute epoch: %w", event.ID(), err)
 	}

@@ -26,7 +26,7 @@ const streams = 3
 // Log makes entries as the sequencer would leave them: gapless positions, rising
 // versions by stream, and remembers them.
 type Log struct {
-	t        *testing.T
+	t        testing.TB
 	ids      ids.Source
 	clock    *clock.Fake
 	objects  [streams]ids.ID
@@ -37,7 +37,7 @@ type Log struct {
 }
 
 // NewLog returns a log whose first event stands at position 1 of epoch 1.
-func NewLog(t *testing.T) *Log {
+func NewLog(t testing.TB) *Log {
 	l := &Log{t: t, clock: clock.NewFake(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)), epoch: 1, next: 1}
 	l.ids = ids.NewV7(l.clock)
 	for i := range l.objects {
@@ -99,7 +99,7 @@ func (l *Log) AppendLarge(size int) eventstore.Entry {
 
 // Messages makes a batch of entries, of which previous was published last before
 // them; empty for none.
-func Messages(t *testing.T, ctx context.Context, entries []eventstore.Entry, previous string) []*message.Message { //nolint:revive // a test comes first
+func Messages(t testing.TB, ctx context.Context, entries []eventstore.Entry, previous string) []*message.Message { //nolint:revive // a test comes first
 	t.Helper()
 	messages := make([]*message.Message, len(entries))
 	for i, e := range entries {
