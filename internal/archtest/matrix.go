@@ -134,6 +134,8 @@ var matrix = map[string][]edge{
 	"internal/servicetest": {{"*", "the test kit stands commands and queries on real parts"}},
 	"internal/archtest":    {},
 
+	"publishers/kafka/kafkatest": {{"*", "the test kit stands transports before real brokers that misbehave"}},
+
 	"internal/faultproxy": {},
 	"internal/usage":      {{"catalog", "what can be a project's id"}},
 	"internal/clock":      {},
