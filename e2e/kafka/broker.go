@@ -31,8 +31,9 @@ type Options struct {
 	Heap string
 }
 
-// startTimeout is for a machine that does much else: alone it takes ten seconds.
-const startTimeout = 2 * time.Minute
+// startTimeout is for a machine that does much else: alone, a broker takes ten
+// seconds.
+const startTimeout = 5 * time.Minute
 
 // Broker is a running broker, or one that may be started again.
 type Broker struct {
