@@ -2,6 +2,7 @@ package publishers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -454,5 +455,58 @@ func TestPausesDoubleAndAreSpread(t *testing.T) {
 		if high := r.wait(failures); low != want || high < 2*low-time.Millisecond || high > 2*low {
 			t.Errorf("%d failures: %v to %v, want %v", failures, low, high, want)
 		}
+	}
+}
+
+// The statements of the relay run all the time, on tables that are too small to
+// have statistics: none may look so dear that PostgreSQL compiles it (JIT), which
+// takes seconds of a processor each time and delays every event by that.
+func TestStatementsAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const compiled = 100_000 // jit_above_cost
+	for name, sql := range map[string]string{"look": lookSQL, "check": checkSQL, "take": takeSQL, "settle": settleSQL, "retries": retriesSQL, "release": releaseSQL} {
+		conn, err := w.Pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		described, err := conn.Conn().Prepare(t.Context(), "", sql)
+		conn.Release()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		nulls := strings.TrimSuffix(strings.Repeat("NULL,", len(described.ParamOIDs)), ",")
+		if nulls != "" {
+			nulls = "(" + nulls + ")"
+		}
+		var plan []struct {
+			Plan struct {
+				Cost float64 `json:"Total Cost"`
+			}
+		}
+		tx, err := w.Pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text []byte
+		for _, statement := range []string{"SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE looked AS " + sql} {
+			if _, err := tx.Exec(t.Context(), statement); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		err = tx.QueryRow(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE looked"+nulls).Scan(&text)
+		if err == nil {
+			err = json.Unmarshal(text, &plan)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if cost := plan[0].Plan.Cost; cost <= 0 || cost > compiled/10 {
+			t.Errorf("%s costs %.0f", name, cost)
+		}
+		if _, err := tx.Exec(t.Context(), "DEALLOCATE looked"); err != nil {
+			t.Fatal(err)
+		}
+		_ = tx.Rollback(t.Context())
 	}
 }
