@@ -30,11 +30,16 @@ func publish(t *testing.T, p publishers.Transport, batch []eventstore.Entry) {
 	}
 }
 
+// prepare tries for a while: a coordinator that has just come up is loading.
 func prepare(t *testing.T, p publishers.Transport) {
 	t.Helper()
-	if err := p.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 10 {
+		if err = p.Prepare(t.Context()); err == nil {
+			return
+		}
 	}
+	t.Fatal(err)
 }
 
 // unheard is the fault that the answer to a commit is lost and so is all that the
