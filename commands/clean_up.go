@@ -191,3 +191,8 @@ func claimsHeld(o *projections.Cleanable) []string {
 	}
 	return claims
 }
+
+// beingDeleted refuses the registration of a file that a clean-up has announced.
+func beingDeleted(location string) error {
+	return &catalog.Error{Kind: catalog.Unavailable, Message: "The file is being deleted: " + location, RetryAfter: 5 * time.Second}
+}

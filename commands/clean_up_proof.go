@@ -102,7 +102,7 @@ func (s *Service) beginProof(ctx context.Context, in CleanUp) (*proof, error) {
 	if o.UndoWindow != nil {
 		window = *o.UndoWindow
 	}
-	p.since = now.Add(-window)
+	p.since = now.Add(-window).Truncate(time.Millisecond) // as the manifest says it
 	p.knownUntil = now.Add(-OrphanAge)
 	if o.Restored.After(p.since) || o.Restored.After(p.knownUntil) {
 		// The history of the database is another than that of the store: there may be

@@ -157,6 +157,8 @@ func (s *Service) adopt(ctx context.Context, call Call, r *registration, t *try,
 			return locationTaken()
 		case projections.TabularUUIDKey:
 			return uuidTaken()
+		case projections.CleanUpFile:
+			return beingDeleted(pointer)
 		}
 		return nil
 	}

@@ -48,6 +48,8 @@ func refuseView(e *eventstore.ConstraintError) error {
 	switch e.Constraint {
 	case projections.LocationClaimOverlap:
 		return locationTaken()
+	case projections.CleanUpFile:
+		return beingDeleted("a registered one")
 	case projections.TabularUUIDKey:
 		return &catalog.Error{Kind: catalog.AlreadyExists, Message: "A table or view with the same UUID already exists in the warehouse"}
 	}

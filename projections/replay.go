@@ -54,6 +54,7 @@ type replayer struct {
 	follow    *followedCheck
 	guards    bool // also es.stream
 	pageSize  int
+	cleanUps  map[ids.ID][]startedCleanUp // with documents: those met, by object
 	position  int64
 	progress  Progress
 	// touched hears of the rows that a page changes, once comparing began.
@@ -84,6 +85,7 @@ func (r *replayer) changesOf(e *eventstore.Entry, p *page) error {
 			}
 		}
 		if r.documents {
+			r.noteCleanUp(e, event)
 			if c, ok := documentRow(&e.Record, event); ok {
 				if err := p.add(&c); err != nil {
 					return err

@@ -24,6 +24,8 @@ const (
 	// FoldDiffers: folding an event's updates does not give the document that
 	// the event named.
 	FoldDiffers FindingKind = "fold-differs"
+	// CleanUpWrong: a clean-up deleted a file that was of use.
+	CleanUpWrong FindingKind = "clean-up-wrong"
 	// FoldImpossible: a table's events cannot be folded.
 	FoldImpossible FindingKind = "fold-impossible"
 )
@@ -63,6 +65,8 @@ type Report struct {
 	Documents int64 // metadata files that were held against their events
 	Folds     int64 // events whose updates were folded
 	Skipped   int64 // folds that an erased payload made impossible
+	// CleanUpLines are the deletions of metadata files that were held against the log.
+	CleanUpLines int64
 
 	// Findings are the first of Count, as many as were asked for.
 	Findings []Finding

@@ -30,7 +30,8 @@ type VerifyConfig struct {
 }
 
 // Verify is [Compare], and holds every living table's metadata document against
-// the hash in the event that named it. It does not check the log's own proofs:
+// the hash in the event that named it, and each line of the manifests of deletions
+// against the history of its object. It does not check the log's own proofs:
 // see [eventstore.Store.VerifyLog], which comes first. Like Compare it works in
 // short transactions beside a running server.
 func Verify(ctx context.Context, c VerifyConfig) (Report, error) {
@@ -49,6 +50,9 @@ func Verify(ctx context.Context, c VerifyConfig) (Report, error) {
 	v := verifier{VerifyConfig: c, replay: r, report: &report}
 	if err := v.documents(ctx); err != nil {
 		return report, fmt.Errorf("verify documents: %w", err)
+	}
+	if err := v.cleanUps(ctx); err != nil {
+		return report, fmt.Errorf("verify clean-ups: %w", err)
 	}
 	report.Position = r.position
 	return report, nil

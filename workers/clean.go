@@ -13,6 +13,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/eventstore"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections"
 	"github.com/icecore-catalog/icecore/storage"
@@ -23,6 +24,8 @@ var (
 	cleanDueSQL string
 	//go:embed sql/clean_sweep.sql
 	cleanSweepSQL string
+	//go:embed sql/lease_rested.sql
+	leaseRestedSQL string
 	//go:embed sql/cleaned.sql
 	cleanedSQL string
 	//go:embed sql/cleaned_forget.sql
@@ -35,6 +38,10 @@ const (
 	cleanSweepTime = time.Hour
 	// cleanTime is how often one table or view is looked at while it changes.
 	cleanTime = 24 * time.Hour
+	// restTime lies between the last deletion of a clean-up and its end. A
+	// registration that read one of the files before may commit for that long, and
+	// is refused until the end.
+	restTime = eventstore.MaxCommitAge + time.Minute
 	// cleanPage is how many objects one statement finds.
 	cleanPage = 200
 	// DefaultUndoWindow is how long the files of former states are kept.
@@ -205,7 +212,8 @@ func (w *cleaner) resume(ctx context.Context, warehouse ids.ID) error {
 	}
 }
 
-// delete deletes the files of a clean-up under its lease, and says so in the log.
+// delete deletes the files of a clean-up under its lease, and says so in the log when
+// they have been gone for long enough.
 func (w *cleaner) delete(ctx context.Context, warehouse ids.ID, c *commands.CleaningUp) error {
 	in := commands.Purge{Warehouse: warehouse, Object: c.Object, Drop: c.ID} // a lease is one, whatever it is for
 	held, report, err := takeLease(ctx, &w.config, in)
@@ -220,6 +228,14 @@ func (w *cleaner) delete(ctx context.Context, warehouse ids.ID, c *commands.Clea
 			held.release(ctx)
 			return fmt.Errorf("clean up %s: %w", c.Object, err)
 		}
+	}
+	rested := false
+	err = w.config.Pool.QueryRow(ctx, leaseRestedSQL, [16]byte(c.ID), w.config.rest.Microseconds()).Scan(&rested)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // no row: a run that ended it
+		return fmt.Errorf("clean up %s: %w", c.Object, err)
+	}
+	if !rested {
+		return nil // the next sweep brings a job that finishes it
 	}
 	if err := w.config.Commands.FinishCleanUp(ctx, warehouse, c, report.Deleted, report.Unreadable); err != nil {
 		return fmt.Errorf("finish the clean-up of %s: %w", c.Object, err)

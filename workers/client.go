@@ -58,7 +58,7 @@ type Config struct {
 	Chores []Chore
 
 	// Tests cannot wait as long as the rest of the world.
-	poll, slice, rescue, sweep, lease, beat, dead, clean, cleanSweep time.Duration
+	poll, slice, rescue, sweep, lease, beat, dead, clean, cleanSweep, rest time.Duration
 
 	follows bool // never elected
 }
@@ -94,7 +94,7 @@ func (c *Config) defaults() {
 	}
 	for value, otherwise := range map[*time.Duration]time.Duration{
 		&c.slice: sliceTime, &c.rescue: rescueTime, &c.sweep: sweepTime, &c.lease: leaseTime, &c.beat: beatTime, &c.dead: deadTime,
-		&c.clean: cleanTime, &c.cleanSweep: cleanSweepTime,
+		&c.clean: cleanTime, &c.cleanSweep: cleanSweepTime, &c.rest: restTime,
 	} {
 		if *value == 0 {
 			*value = otherwise

@@ -37,7 +37,7 @@ func newWorld(t *testing.T, setup kit.Setup) *world {
 func (w *world) config() Config {
 	return Config{
 		Pool: w.Pool, Commands: w.Commands, Documents: w.Library, Clock: clock.System{}, PurgeRate: 1_000_000,
-		poll: 20 * time.Millisecond, slice: 10 * time.Second, lease: 3 * time.Second,
+		poll: 20 * time.Millisecond, slice: 10 * time.Second, lease: 3 * time.Second, rest: -time.Minute,
 	}
 }
 

@@ -94,7 +94,7 @@ func report(out io.Writer, what string, r projections.Report) {
 		fmt.Fprintln(out, f)
 	}
 	more(out, what, r.Count, len(r.Findings))
-	fmt.Fprintf(out, "%s: %d rows, %d documents, %d folds up to position %d: %s\n", what, r.Rows, r.Documents, r.Folds, r.Position, verdict(r.Count))
+	fmt.Fprintf(out, "%s: %d rows, %d documents, %d folds, %d deletions up to position %d: %s\n", what, r.Rows, r.Documents, r.Folds, r.CleanUpLines, r.Position, verdict(r.Count))
 }
 
 func more(out io.Writer, what string, count int64, shown int) {
