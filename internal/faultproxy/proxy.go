@@ -54,7 +54,7 @@ type Plan func(Flight) Fate
 // Proxy listens on a loopback port and forwards to one PostgreSQL server.
 type Proxy struct {
 	listener net.Listener
-	upstream string
+	upstream atomic.Pointer[string]
 	plan     atomic.Pointer[Plan]
 	down     atomic.Bool
 
@@ -74,9 +74,10 @@ func Start(ctx context.Context, upstream string) (*Proxy, error) {
 		return nil, fmt.Errorf("fault proxy: %w", err)
 	}
 	p := &Proxy{
-		listener: listener, upstream: upstream,
-		release: make(chan struct{}), conns: map[net.Conn]struct{}{}, hits: make(chan Fate, 1024),
+		listener: listener,
+		release:  make(chan struct{}), conns: map[net.Conn]struct{}{}, hits: make(chan Fate, 1024),
 	}
+	p.SetUpstream(upstream)
 	p.SetPlan(func(Flight) Fate { return Pass })
 	p.group.Go(p.accept)
 	return p, nil
@@ -84,6 +85,10 @@ func Start(ctx context.Context, upstream string) (*Proxy, error) {
 
 // Addr is the host:port that clients connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// SetUpstream names another server for connections from now on: a standby that
+// took over. Those that are open stay where they are.
+func (p *Proxy) SetUpstream(upstream string) { p.upstream.Store(&upstream) }
 
 // SetPlan replaces the plan for flights that complete from now on.
 func (p *Proxy) SetPlan(plan Plan) { p.plan.Store(&plan) }
@@ -142,11 +147,12 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) dial() (net.Conn, error) {
+	upstream := *p.upstream.Load()
 	network := "tcp"
-	if p.upstream != "" && p.upstream[0] == '/' {
+	if upstream != "" && upstream[0] == '/' {
 		network = "unix"
 	}
-	return net.Dial(network, p.upstream)
+	return net.Dial(network, upstream)
 }
 
 func (p *Proxy) serve(client net.Conn) {

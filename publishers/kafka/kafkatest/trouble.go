@@ -30,16 +30,11 @@ func publish(t *testing.T, p publishers.Transport, batch []eventstore.Entry) {
 	}
 }
 
-// prepare tries for a while: a coordinator that has just come up is loading.
 func prepare(t *testing.T, p publishers.Transport) {
 	t.Helper()
-	var err error
-	for range 10 {
-		if err = p.Prepare(t.Context()); err == nil {
-			return
-		}
+	if err := p.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
 }
 
 // unheard is the fault that the answer to a commit is lost and so is all that the

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// print writes the table.
+func (r *result) print(w io.Writer) { _, _ = io.WriteString(w, r.page()) }
+
+func (r *result) page() string {
+	var b strings.Builder
+	faults := 0
+	for _, n := range r.struck {
+		faults += n
+	}
+	fmt.Fprintf(&b, "%d commits by %d workers over two instances under %d faults, in %s; all that was under way ended %s later (seed %d).\n\n",
+		r.commits, workersCount, faults, r.took.Round(time.Second), r.settled.Round(time.Second), r.seed)
+	b.WriteString("| what | figures | |\n| --- | --- | --- |\n")
+	for _, line := range r.rows {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", line.what, line.figure, line.verdict)
+	}
+	b.WriteString("\n| fault | times |\n| --- | ---: |\n")
+	for _, name := range slices.Sorted(maps.Keys(r.struck)) {
+		fmt.Fprintf(&b, "| %s | %d |\n", name, r.struck[name])
+	}
+	return b.String()
+}
+
+// write puts the table between the markers of the mode in the file.
+func (r *result) write(path string) error {
+	begin, end := "<!-- chaos:"+r.mode+" begin -->", "<!-- chaos:"+r.mode+" end -->"
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(old), begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
+	}
+	return os.WriteFile(path, []byte(before+begin+"\n"+r.page()+end+after), 0o644)
+}
