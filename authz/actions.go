@@ -16,6 +16,7 @@ const (
 	// All events of all projects go to a destination, so that it is the server's.
 	ServerListDestinations   Action = "server.list_destinations"
 	ServerManageDestinations Action = "server.manage_destinations"
+	ServerReadEvents         Action = "server.read_events"
 
 	ProjectGetMetadata           Action = "project.get_metadata"
 	ProjectRename                Action = "project.rename"

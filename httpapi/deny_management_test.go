@@ -43,6 +43,8 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/storage/validate-credential", "/v1/warehouse/{w}/storage/validate-credential", `{}`},
 	{"POST /v1/warehouse/{warehouse_id}/search-tabular", "/v1/warehouse/{w}/search-tabular", `{"search":"t"}`},
 	{"GET /v1/warehouse/{warehouse_id}/statistics", "/v1/warehouse/{w}/statistics", ""},
+	{"GET /v1/events/{event}", "/v1/events/{e}", ""},
+	{"GET /v1/events/{event}/data", "/v1/events/{e}/data", ""},
 	{"GET /v1/destinations", "/v1/destinations", ""},
 	{"POST /v1/destinations", "/v1/destinations", `{"name":"new","kind":"log"}`},
 	{"GET /v1/destinations/{destination}", "/v1/destinations/{d}", ""},
@@ -117,6 +119,7 @@ func managementRequests(s *stack) map[string][2]string {
 	fill := strings.NewReplacer("{w}", warehouse, "{root}", s.root,
 		"{n}", s.anyID("SELECT namespace_id::text FROM rm.namespace WHERE name_fold1 = 'n'"+in),
 		"{t}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'table'"+in),
+		"{e}", s.anyID("SELECT event_id::text FROM es.log_entry"),
 		"{d}", s.anyID("SELECT destination_id::text FROM rm.destination"),
 		"{task}", s.anyTask("purge"), "{log}", s.anyTask("task_log_cleanup"),
 		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"+in))

@@ -124,7 +124,7 @@ func (s *stack) with(t testing.TB, authorizer authz.Authorizer, change ...func(*
 			Reports: keeper, Tasks: workers.NewTasks(s.db.App), DestinationKinds: commands.DestinationKinds{"log": func(map[string]string) error { return nil }},
 		}),
 		Queries: queries.New(queries.Deps{
-			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer, Reports: reports.NewStore(s.db.App),
+			Resolver: resolver, Lists: queries.NewLists(s.db.App), Documents: library, Authorizer: authorizer, Reports: reports.NewStore(s.db.App), Events: store,
 			TokenSecret: []byte("the secret of one test, 32 bytes"), Tasks: workers.NewTasks(s.db.App),
 		}),
 		Authorizer:   authorizer,

@@ -133,6 +133,8 @@ served, and where it means something else.
   what was decreed, GET also with how it is doing: ` + "`status`" + ` (` + "`running`, `paused`, `backing-off`, `halted`" + `), place, lag in events and seconds, failures and
   the last error. ` + "`start`" + ` and ` + "`from`" + ` of a replay are ` + "`beginning`, `now`" + `, a position, which is the first one published, or a time. Settings hold no secret: they
   name files of them. Unknown members are refused. See the [guide](../guides/consume-events.md).
+- **Events** are ours: ` + "`GET /management/v1/events/{event}`" + ` is a CloudEvent in structured mode, and ` + "`…/data`" + ` its data alone, byte for byte. An event that
+  is too large for a destination is published without its data, which it refers to there (` + "`dataref`" + `).
 - **Tasks** are jobs that somebody may want to see: purges, expiries of dropped objects, and a project's clean-up of its finished tasks. Their ids are UUIDs
   of version 8 that hold the job's number. A run that failed is tried again later each time, after a quarter of an hour at most; after its last attempt a task is ` + "`FAILED`" + `
   and can be run again (` + "`run-now`" + `). Cancelling a purge keeps the files that are left and frees the locations, as an event; it comes about when nothing deletes

@@ -24,6 +24,8 @@ type Deps struct {
 	// Tasks is what waits to be done, is done now and was done; nil for those that
 	// ask for no task.
 	Tasks TaskLister
+	// Events reads the log; nil for those that ask for no event.
+	Events EventReader
 	// TokenSecret seals page tokens. All instances of a server share it; another
 	// secret makes old tokens invalid.
 	TokenSecret []byte

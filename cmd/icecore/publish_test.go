@@ -73,7 +73,11 @@ func TestServePublishesTheLog(t *testing.T) {
 	if !found || strings.Contains(string(data), large) {
 		t.Fatalf("the large event has no reference, or its data")
 	}
-	_ = reference
+	reference, _, _ = strings.Cut(reference, `"`)
+	var payload map[string]any
+	if status := s.call(t, http.MethodGet, reference, "", &payload); status != http.StatusOK || fmt.Sprint(payload) == "map[]" || !strings.Contains(fmt.Sprint(payload), large[:10_000]) {
+		t.Errorf("%s: %d", reference, status)
+	}
 	if code := s.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.output())
 	}

@@ -121,7 +121,7 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		Clock: now, IDs: s.ids, Logger: log, IdempotencyLifetime: c.Catalog.IdempotencyLife, Reports: reported, Tasks: tasks,
 	})
 	s.queries = queries.New(queries.Deps{
-		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer,
+		Resolver: s.resolver, Lists: queries.NewLists(s.pools.read), Documents: s.documents, Authorizer: authorizer, Events: s.store,
 		Reports: reports.NewStore(s.pools.read), TokenSecret: tokenSecret(c.Catalog, s.store.LogID()), Tasks: tasks,
 	})
 

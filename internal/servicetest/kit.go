@@ -158,7 +158,7 @@ func New(t testing.TB, setup Setup) *Kit {
 			DestinationKinds: setup.DestinationKinds, LogID: k.Store.LogID(), CleanUps: projections.NewCleanUps(k.Pool), History: k.Store,
 		},
 		Queries: queries.Deps{
-			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer, Reports: reports.NewStore(k.Pool),
+			Resolver: k.Resolver, Lists: queries.NewLists(k.Pool), Documents: k.Library, Authorizer: authorizer, Events: k.Store, Reports: reports.NewStore(k.Pool),
 			TokenSecret: []byte("the secret of a test's server"),
 		},
 	}
