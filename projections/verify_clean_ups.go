@@ -188,8 +188,8 @@ func (v *verifier) logNamesGone(ctx context.Context, object ids.ID, pointer stri
 			File string `json:"metadata-file"`
 		} `json:"metadata-log"`
 	}
-	if json.Unmarshal(doc, &log) != nil {
-		return nil
+	if err := json.Unmarshal(doc, &log); err != nil {
+		return nil //nolint:nilerr // its hash was compared already
 	}
 	for _, e := range log.Entries {
 		if id, ok := catalog.FileIDIn(e.File); ok && gone[id] != nil {
