@@ -147,7 +147,7 @@ func (s *Service) checkDestination(ctx context.Context, kind string, settings ma
 		return err
 	}
 	if err := check(settings); err != nil {
-		return &catalog.Error{Kind: catalog.BadRequest, Message: "Invalid settings: " + err.Error(), Cause: err}
+		return &catalog.Error{Kind: catalog.BadRequest, Message: "Invalid settings: " + strings.ReplaceAll(err.Error(), "\n", "; "), Cause: err}
 	}
 	if settings == nil {
 		settings = map[string]string{}
