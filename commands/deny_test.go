@@ -73,6 +73,13 @@ func everything(k *kit.Kit, table ids.ID, pointer string, call func() commands.C
 			_, err := k.Queries.GetProtection(ctx, actor, k.Warehouse, catalog.EntityTable, table)
 			return err
 		},
+		"list destinations": func() error { _, err := k.Queries.ListDestinations(ctx, actor); return err },
+		"get destination":   func() error { _, err := k.Queries.GetDestination(ctx, actor, k.IDs.New()); return err },
+		"parked events": func() error {
+			_, _, err := k.Queries.ParkedEvents(ctx, actor, k.IDs.New(), queries.Page{})
+			return err
+		},
+		"event data":    func() error { _, err := k.Queries.Event(ctx, actor, k.IDs.New()); return err },
 		"list projects": func() error { _, err := k.Queries.ListProjects(ctx, actor); return err },
 		"get project":   func() error { _, err := k.Queries.GetProject(ctx, actor, ids.Nil); return err },
 		"create project": func() error {

@@ -54,7 +54,7 @@ type destinationAddCommand struct {
 	onFilter
 	Name      string            `arg:"" help:"How it is called; unique in any letter case."`
 	Kind      string            `required:"" help:"nats, kafka, webhook or log." placeholder:"KIND"`
-	Set       map[string]string `help:"A setting of its kind; repeat it. Secrets are named (…-secret=FILE), never given." placeholder:"NAME=VALUE" mapsep:"none"`
+	Set       map[string]string `help:"A setting of its kind; repeat it. Secrets are named (…-secret=FILE), never given." placeholder:"NAME=VALUE" mapsep:"none" aliases:"setting"`
 	OnRefusal string            `help:"At an event that it refuses for good: halt there, or park the event and go on." enum:"halt,park" default:"halt"`
 	From      string            `help:"Where to start: beginning, now, a position or a time." default:"beginning" placeholder:"PLACE"`
 	Paused    bool              `help:"Wait to be resumed before anything is published."`
@@ -95,7 +95,7 @@ type destinationUpdateCommand struct {
 	onFilter
 	All       bool              `help:"Publish everything: remove the filter."`
 	Rename    string            `help:"Another name." placeholder:"NAME"`
-	Set       map[string]string `help:"Set a setting; the others stay." placeholder:"NAME=VALUE" mapsep:"none"`
+	Set       map[string]string `help:"Set a setting; the others stay." placeholder:"NAME=VALUE" mapsep:"none" aliases:"setting"`
 	Unset     []string          `help:"Remove a setting." placeholder:"NAME"`
 	OnRefusal string            `help:"halt or park." enum:",halt,park" default:""`
 }
