@@ -45,6 +45,7 @@ const (
 	WarehouseControlAllTasks        Action = "warehouse.control_all_tasks"
 	WarehouseGetTaskQueueConfig     Action = "warehouse.get_task_queue_config"
 	WarehouseModifyTaskQueueConfig  Action = "warehouse.modify_task_queue_config"
+	WarehouseListDeletedTabulars    Action = "warehouse.list_deleted_tabulars"
 
 	WarehouseGetConfig       Action = "warehouse.get_config"
 	WarehouseGetMetadata     Action = "warehouse.get_metadata"
@@ -56,6 +57,7 @@ const (
 	NamespaceCreateNamespace  Action = "namespace.create_namespace"
 	NamespaceUpdateProperties Action = "namespace.update_properties"
 	NamespaceDelete           Action = "namespace.delete"
+	NamespaceUndrop           Action = "namespace.undrop"
 	NamespaceSetProtection    Action = "namespace.set_protection"
 	NamespaceListTables       Action = "namespace.list_tables"
 	NamespaceCreateTable      Action = "namespace.create_table"
@@ -69,11 +71,13 @@ const (
 	TableSetProtection Action = "table.set_protection"
 	TableRename        Action = "table.rename"
 	TableDrop          Action = "table.drop"
+	TableUndrop        Action = "table.undrop"
 
 	ViewGetMetadata Action = "view.get_metadata"
 	ViewCommit      Action = "view.commit"
 	ViewRename      Action = "view.rename"
 	ViewDrop        Action = "view.drop"
+	ViewUndrop      Action = "view.undrop"
 
 	ViewSetProtection Action = "view.set_protection"
 )

@@ -50,7 +50,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeNamespacePropertiesUpdated:
 		return first(func() Event { return new(NamespacePropertiesUpdated) })
 	case TypeNamespaceDropped:
-		return first(func() Event { return new(NamespaceDropped) })
+		return second(func() Event { return new(NamespaceDropped) }, namespaceDroppedV1)
 	case TypeTableCreated:
 		return second(func() Event { return new(TableCreated) }, vacantV1)
 	case TypeTableCommitted:
@@ -72,7 +72,7 @@ func kindOf(typ string) (kind, bool) {
 	case TypeViewDropped:
 		return first(func() Event { return new(ViewDropped) })
 	}
-	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, queueKind, destinationKind, cleanUpKind} {
+	for _, group := range []func(string) (kind, bool){projectKind, warehouseKind, protectionKind, purgeKind, softDeleteKind, queueKind, destinationKind, cleanUpKind} {
 		if k, ok := group(typ); ok {
 			return k, true
 		}
@@ -89,11 +89,11 @@ func Types() []string {
 		TypeWarehouseDeleteProfileUpdated, TypeWarehouseFormatVersionsUpdated, TypeWarehouseProtectionUpdated,
 		TypeWarehouseUndoWindowUpdated, TypeWarehouseDeleted, TypeWarehouseQueueConfigured,
 		TypeNamespaceProtectionUpdated, TypeTableProtectionUpdated, TypeViewProtectionUpdated,
-		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped,
+		TypeNamespaceCreated, TypeNamespacePropertiesUpdated, TypeNamespaceDropped, TypeNamespaceUndropped, TypeNamespaceExpired,
 		TypeTableCreated, TypeTableCommitted, TypeTableRenamed, TypeTableRegistered, TypeTableDropped,
-		TypeTablePurgeStarted, TypeTablePurged, TypeTablePurgeCancelled, TypeTableSuperseded,
+		TypeTableUndropped, TypeTableExpired, TypeTablePurgeStarted, TypeTablePurged, TypeTablePurgeCancelled, TypeTableSuperseded,
 		TypeViewCreated, TypeViewCommitted, TypeViewRenamed, TypeViewRegistered, TypeViewDropped,
-		TypeViewPurgeStarted, TypeViewPurged, TypeViewPurgeCancelled, TypeViewSuperseded,
+		TypeViewUndropped, TypeViewExpired, TypeViewPurgeStarted, TypeViewPurged, TypeViewPurgeCancelled, TypeViewSuperseded,
 		TypeDestinationCreated, TypeDestinationUpdated, TypeDestinationPaused, TypeDestinationResumed, TypeDestinationReplayed,
 		TypeDestinationSkipped, TypeDestinationRetried, TypeDestinationRemoved,
 		TypeCleanUpStarted, TypeCleanUpFinished,

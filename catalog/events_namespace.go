@@ -64,10 +64,21 @@ func propertyName(s string) error {
 	return checkText(s, MaxPropertyBytes)
 }
 
-// NamespaceDropped ends a namespace that held nothing.
-type NamespaceDropped struct{ Namespace Namespace }
+// NamespaceDropped ends a namespace; or, with Soft, hides it and all that stands
+// in it until it is undropped or its time is over.
+type NamespaceDropped struct {
+	Namespace Namespace
+	// Recursive says that what stood in it was to go, too: each object by its own
+	// event, or with Soft by this one. The first version did not tell.
+	Recursive bool
+	Soft      *SoftDrop // nil when dropped for good
+}
 
 // EventType implements [Event].
 func (*NamespaceDropped) EventType() string { return TypeNamespaceDropped }
 
-func (e *NamespaceDropped) fields(c *coder) { c.levels("namespace", (*[]string)(&e.Namespace)) }
+func (e *NamespaceDropped) fields(c *coder) {
+	c.levels("namespace", (*[]string)(&e.Namespace))
+	c.optFlag("recursive", &e.Recursive)
+	c.optSoftDrop("soft", &e.Soft)
+}

@@ -52,6 +52,19 @@ func samples() map[string]catalog.Event {
 			Projects: []ids.ID{catalog.DefaultProject}, Warehouses: []ids.ID{id(1)}, Entities: []string{"table", "view"}, Types: []string{"dev.icecore.table.committed"},
 		},
 	}
+	tree := catalog.Tree{
+		Namespaces: []catalog.TreeNamespace{
+			{ID: id(2), Namespace: catalog.Namespace{"Sales"}, Ancestors: []ids.ID{}, Properties: json.RawMessage(`{"owner":"data"}`)},
+			{ID: id(3), Namespace: catalog.Namespace{"Sales", "münchen"}, Ancestors: []ids.ID{id(2)}, Properties: json.RawMessage(`{}`)},
+		},
+		Tabulars: []catalog.TreeTabular{
+			{Kind: catalog.EntityTable, ID: id(5), NamespaceID: id(3), Name: "Orders 2024/05", UUID: id(4), MetadataLocation: file.MetadataLocation},
+			{Kind: catalog.EntityView, ID: id(6), NamespaceID: id(2), Name: "v", UUID: id(6), MetadataLocation: file.MetadataLocation},
+		},
+	}
+	ended := func(uuid int) catalog.Ended {
+		return catalog.Ended{TableName: name, UUID: id(uuid), MetadataLocation: file.MetadataLocation}
+	}
 	refused := catalog.RefusedEvent{Name: "orders", Position: 4711, Event: id(7)}
 	return map[string]catalog.Event{
 		"destination.created/all":                &catalog.DestinationCreated{DestinationConfig: destination, Kind: "nats", Start: catalog.DestinationStart{From: catalog.StartBeginning}},
@@ -101,6 +114,18 @@ func samples() map[string]catalog.Event {
 		"namespace.created/nested":         &catalog.NamespaceCreated{Namespace: catalog.Namespace{"Sales", "münchen"}, Ancestors: []ids.ID{id(2)}, Properties: json.RawMessage(`{}`)},
 		"namespace.properties-updated/all": &catalog.NamespacePropertiesUpdated{Namespace: catalog.Namespace{"Sales"}, Updated: json.RawMessage(`{"owner":"platform"}`), Removed: []string{"z", ""}, Properties: json.RawMessage(`{"owner":"platform","a":"2"}`)},
 		"namespace.dropped/top":            &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}},
+		"namespace.dropped/recursive":      &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}, Recursive: true},
+		"namespace.dropped/soft":           &catalog.NamespaceDropped{Namespace: catalog.Namespace{"Sales"}, Recursive: true, Soft: &catalog.SoftDrop{PurgeRequested: true, ExpiresAtMS: 1717600000000, Tree: tree}},
+		"namespace.undropped/renamed":      &catalog.NamespaceUndropped{From: catalog.Namespace{"Sales"}, To: catalog.Namespace{"Sales 2"}, Tree: tree},
+		"namespace.expired/kept": &catalog.NamespaceExpired{Namespace: catalog.Namespace{"Sales"}, Namespaces: []ids.ID{id(2), id(3)}, Tabulars: []catalog.ExpiredTabular{
+			{TreeTabular: tree.Tabulars[0], ClaimsReleased: []string{claim}},
+		}},
+		"namespace.expired/purged":   &catalog.NamespaceExpired{Namespace: catalog.Namespace{"Sales"}, PurgeRequested: true, Namespaces: []ids.ID{id(2)}, Tabulars: []catalog.ExpiredTabular{{TreeTabular: tree.Tabulars[1], ClaimsReleased: []string{}}}},
+		"table.undropped/same-name":  &catalog.TableUndropped{Undropped: catalog.Undropped{UUID: id(4), MetadataLocation: file.MetadataLocation, From: name, To: name}},
+		"view.undropped/other-place": &catalog.ViewUndropped{Undropped: catalog.Undropped{UUID: id(6), MetadataLocation: file.MetadataLocation, From: name, To: catalog.TableName{NamespaceID: id(2), Namespace: catalog.Namespace{"Sales"}, Name: "back"}}},
+		"table.expired/purge":        &catalog.TableExpired{Expired: catalog.Expired{Ended: ended(4), PurgeRequested: true, ClaimsReleased: []string{}}},
+		"table.expired/kept":         &catalog.TableExpired{Expired: catalog.Expired{Ended: ended(4), ClaimsReleased: []string{claim}}},
+		"view.expired/kept":          &catalog.ViewExpired{Expired: catalog.Expired{Ended: ended(6), ClaimsReleased: []string{claim}}},
 		"table.created/request": &catalog.TableCreated{
 			TableName: name, TableUUID: id(4), Location: "file:///srv/demo/orders", MetadataFile: file, NowMS: 1717000000123,
 			Request: json.RawMessage(`{"name":"Orders 2024/05","schema":{"type":"struct","fields":[]},"properties":{"k":"<&>"}}`),

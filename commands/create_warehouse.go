@@ -48,7 +48,7 @@ func (in *CreateWarehouse) check() error {
 	if err := checkWarehouseName(in.Name); err != nil {
 		return err
 	}
-	if err := refuseSoft(in.ExpirationSeconds); err != nil {
+	if err := checkExpiration(in.ExpirationSeconds); err != nil {
 		return err
 	}
 	if in.AllowedFormats == nil {
@@ -103,19 +103,26 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 		return Warehouse{}, err
 	}
 	id := s.deps.IDs.New()
-	record, err := s.record(call, id, &catalog.WarehouseCreated{
+	events := []catalog.Event{&catalog.WarehouseCreated{
 		Project: f.Project.ID, Name: in.Name, StorageProfile: wire,
 		DefaultFormat: in.DefaultFormat, AllowedFormats: in.AllowedFormats,
-	}, &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}})
-	if err != nil {
-		return Warehouse{}, err
+	}}
+	if in.ExpirationSeconds != nil {
+		events = append(events, &catalog.WarehouseDeleteProfileUpdated{Name: in.Name, ExpirationSeconds: in.ExpirationSeconds})
+	}
+	records := make([]eventstore.Record, len(events))
+	for i, event := range events {
+		facts := &projections.Facts{Project: f.Project, Warehouse: projections.WarehouseFacts{ID: id}}
+		if records[i], err = s.record(call, id, event, facts); err != nil {
+			return Warehouse{}, err
+		}
 	}
 	t.commit = s.newCommit(f, s.claim(call, 201, id, "", nil))
 	t.commit.Streams = []eventstore.Stream{
 		{ID: f.Project.ID, Mode: eventstore.Held},
 		{ID: id, Type: string(catalog.EntityWarehouse), Mode: eventstore.Created},
 	}
-	t.commit.Records = []eventstore.Record{record}
+	t.commit.Records = records
 	t.refuse = func(e *eventstore.ConstraintError) error {
 		if e.Constraint == projections.WarehouseNameKey {
 			return taken
@@ -124,7 +131,7 @@ func (s *Service) createWarehouse(ctx context.Context, call Call, in *CreateWare
 	}
 	return Warehouse{
 		ID: id, Project: project.Ident, Name: in.Name, Active: true, StorageProfile: wire, DefaultFormat: in.DefaultFormat,
-		AllowedFormats: in.AllowedFormats, UpdatedAt: record.Time,
+		AllowedFormats: in.AllowedFormats, ExpirationSeconds: in.ExpirationSeconds, UpdatedAt: records[len(records)-1].Time,
 	}, nil
 }
 

@@ -23,6 +23,11 @@ import (
 // [catalog.CommitStateUnknown], for a clean refusal would say that nothing happened
 // (law 3). Protection is asked for the whole tree before the first commit, and in
 // each one for what that drops.
+//
+// Where the warehouse lets what is dropped come back, a recursive drop without
+// force hides the whole tree by one event of the namespace instead, and that can be
+// undone as a whole ([Service.Undrop]). A namespace in which nothing stands is
+// dropped for good; what stood in it and can come back counts as standing in it.
 func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace) error {
 	line := lineOf(in.Warehouse, in.Namespace, "")
 	_, err := once(ctx, s, call, func(ctx context.Context) (_ struct{}, appended bool, err error) {
@@ -35,7 +40,7 @@ func (s *Service) DropNamespace(ctx context.Context, call Call, in DropNamespace
 				return struct{}{}, len(receipt.Records) > 0, endedEarly(gone, err)
 			}
 			gone += len(receipt.Records)
-			d.begun = true
+			d.begun, d.profile = true, nil
 		}
 	}, func(ctx context.Context, stored eventstore.Idempotency) (struct{}, error) {
 		_, err := s.namespace(ctx, call, in.Warehouse, in.Namespace, authz.NamespaceDelete, stored.Object)
@@ -65,6 +70,10 @@ type namespaceDrop struct {
 	in    DropNamespace
 	begun bool // a part of the tree is gone: protection was asked for the whole of it
 	last  bool // the namespace itself is among what this commit drops
+
+	// profile makes sure that the warehouse still drops for good when the first
+	// commit comes.
+	profile *eventstore.Stream
 }
 
 func (s *Service) dropNamespace(ctx context.Context, call Call, d *namespaceDrop, t *try) error {
@@ -74,6 +83,14 @@ func (s *Service) dropNamespace(ctx context.Context, call Call, d *namespaceDrop
 	}
 	if f.Namespace.Protected && !d.in.Force {
 		return namespaceProtected(d.in.Namespace)
+	}
+	if d.in.Recursive && !d.in.Force && !d.begun {
+		expires, profile := s.expiry(f)
+		if expires != nil {
+			d.last = true
+			return s.dropTree(ctx, call, d, f, t, *expires, profile)
+		}
+		d.profile = &profile
 	}
 	members := []projections.Member{{
 		Kind: catalog.EntityNamespace, ID: f.Namespace.ID, Levels: f.Namespace.Levels, Version: f.Namespace.Version,
@@ -95,17 +112,20 @@ func (s *Service) dropNamespace(ctx context.Context, call Call, d *namespaceDrop
 		m := &members[i]
 		if m.Kind == catalog.EntityNamespace {
 			t.commit.Streams[i] = eventstore.Stream{ID: m.ID, Mode: eventstore.Advanced, Version: m.Version, Exclusive: true, Close: true}
-			t.commit.Records[i], err = s.record(call, m.ID, &catalog.NamespaceDropped{Namespace: m.Levels}, f)
+			t.commit.Records[i], err = s.record(call, m.ID, &catalog.NamespaceDropped{Namespace: m.Levels, Recursive: d.in.Recursive}, f)
 		} else {
-			t.commit.Records[i], t.commit.Streams[i], err = s.ending(call, f, m, d.in.PurgeRequested)
+			t.commit.Records[i], t.commit.Streams[i], err = s.ending(call, f, m, ending{purge: d.in.PurgeRequested})
 		}
 		if err != nil {
 			return err
 		}
 	}
+	if d.profile != nil {
+		t.commit.Streams = append(t.commit.Streams, *d.profile)
+	}
 	t.refuse = func(e *eventstore.ConstraintError) error {
 		switch e.Constraint {
-		case projections.TabularNamespaceFK, projections.NamespaceParentFK:
+		case projections.TabularNamespaceFK, projections.NamespaceParentFK, projections.DroppedNamespaceVacant:
 			if !d.in.Recursive {
 				return namespaceNotEmpty(d.in.Namespace)
 			}
@@ -127,6 +147,11 @@ func (s *Service) tree(ctx context.Context, d *namespaceDrop, f *projections.Fac
 	case d.in.Force:
 		return members, nil
 	}
+	return members, s.unprotected(ctx, d, f, members)
+}
+
+// unprotected refuses to drop a tree in which something is protected.
+func (s *Service) unprotected(ctx context.Context, d *namespaceDrop, f *projections.Facts, members []projections.Member) (err error) {
 	namespaces, tabulars := false, false
 	if d.begun || members[len(members)-1].ID == f.Namespace.ID {
 		for i := range members {
@@ -137,13 +162,13 @@ func (s *Service) tree(ctx context.Context, d *namespaceDrop, f *projections.Fac
 			}
 		}
 	} else if namespaces, tabulars, err = s.deps.Claims.TreeProtected(ctx, f.Warehouse.ID, f.Namespace.ID); err != nil {
-		return nil, unavailable(err, "The catalog is not available")
+		return unavailable(err, "The catalog is not available")
 	}
 	switch {
 	case namespaces:
-		return nil, childProtected(catalog.ChildNamespaceProtected, d.in.Namespace)
+		return childProtected(catalog.ChildNamespaceProtected, d.in.Namespace)
 	case tabulars:
-		return nil, childProtected(catalog.ChildTabularProtected, d.in.Namespace)
+		return childProtected(catalog.ChildTabularProtected, d.in.Namespace)
 	}
-	return members, nil
+	return nil
 }

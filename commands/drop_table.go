@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
@@ -66,18 +67,49 @@ func (s *Service) tryDrop(ctx context.Context, call Call, d *dropping, t *try) e
 	if f.Table.Protected && !d.force {
 		return tabularProtected(d.at)
 	}
-	record, stream, err := s.endingOf(ctx, call, f, d.purge)
+	end := ending{purge: d.purge}
+	var streams []eventstore.Stream
+	if !d.force {
+		var profile eventstore.Stream
+		end.expires, profile = s.expiry(f)
+		streams = append(streams, profile)
+	}
+	if end.expires != nil {
+		streams = append(streams, eventstore.Stream{ID: f.Namespace.ID, Mode: eventstore.Held})
+	}
+	record, stream, err := s.endingOf(ctx, call, f, end)
 	if err != nil {
 		return err
 	}
 	t.commit = s.newCommit(f, s.claim(call, 204, f.Table.ID, f.Table.Pointer, nil))
-	t.commit.Streams = []eventstore.Stream{stream}
+	t.commit.Streams = append(streams, stream)
 	t.commit.Records = []eventstore.Record{record}
 	return nil
 }
 
+// ending is what a drop fixes for its object.
+type ending struct {
+	purge   bool
+	expires *int64 // until when it can come back, milliseconds since 1970; nil when it can't
+}
+
+// pending reports whether the object keeps its claims.
+func (e ending) pending() bool { return e.purge || e.expires != nil }
+
+// expiry is until when something that is dropped now can come back, nil where the
+// warehouse drops for good. The stream makes sure that the warehouse says so still
+// when the commit comes: who changes it changes what is dropped afterwards.
+func (s *Service) expiry(f *projections.Facts) (*int64, eventstore.Stream) {
+	profile := eventstore.Stream{ID: f.Warehouse.ID, Mode: eventstore.Asserted, Version: f.Warehouse.Version}
+	if f.Warehouse.ExpirationSeconds == nil {
+		return nil, profile
+	}
+	until := s.now().Add(time.Duration(*f.Warehouse.ExpirationSeconds) * time.Second).UnixMilli()
+	return &until, profile
+}
+
 // endingOf is how the table or view of resolved facts ends.
-func (s *Service) endingOf(ctx context.Context, call Call, f *projections.Facts, purge bool) (_ eventstore.Record, _ eventstore.Stream, err error) {
+func (s *Service) endingOf(ctx context.Context, call Call, f *projections.Facts, end ending) (_ eventstore.Record, _ eventstore.Stream, err error) {
 	m := projections.Member{
 		Kind: catalog.Entity(f.Table.Kind), ID: f.Table.ID, Namespace: f.Namespace.ID, Levels: f.Namespace.Levels, Name: f.Table.Name,
 		Version: f.Table.Version, Pointer: f.Table.Pointer,
@@ -85,35 +117,36 @@ func (s *Service) endingOf(ctx context.Context, call Call, f *projections.Facts,
 	if m.UUID, err = ids.Parse(f.Table.TableUUID); err != nil {
 		return eventstore.Record{}, eventstore.Stream{}, err
 	}
-	if !purge {
+	if !end.pending() {
 		if m.Claims, err = s.claims(ctx, f, documents.New(f.Table.ID, f.Table.Mark, f.Table.Pointer, nil)); err != nil {
 			return eventstore.Record{}, eventstore.Stream{}, err
 		}
 	}
-	return s.ending(call, f, &m, purge)
+	return s.ending(call, f, &m, end)
 }
 
 // ending is how a table or a view ends: its event, and what becomes of its
-// guard. With purge it keeps its claims and stays dormant until a job has deleted
-// the files; without it the claims are free and the stream is closed at once.
-func (s *Service) ending(call Call, f *projections.Facts, m *projections.Member, purge bool) (eventstore.Record, eventstore.Stream, error) {
+// guard. While it can come back, or until a job has deleted its files, it keeps its
+// claims and stays dormant; else the claims are free and the stream is closed at
+// once.
+func (s *Service) ending(call Call, f *projections.Facts, m *projections.Member, end ending) (eventstore.Record, eventstore.Stream, error) {
 	name := catalog.TableName{NamespaceID: m.Namespace, Namespace: m.Levels, Name: m.Name}
 	var released []string
-	if !purge {
+	if !end.pending() {
 		released = m.Claims
 	}
 	var event catalog.Event
 	switch m.Kind {
 	case catalog.EntityTable:
-		event = &catalog.TableDropped{TableName: name, TableUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: purge, ClaimsReleased: released}
+		event = &catalog.TableDropped{TableName: name, TableUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: end.purge, ExpiresAtMS: end.expires, ClaimsReleased: released}
 	case catalog.EntityView:
-		event = &catalog.ViewDropped{ViewName: name, ViewUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: purge, ClaimsReleased: released}
+		event = &catalog.ViewDropped{ViewName: name, ViewUUID: m.UUID, MetadataLocation: m.Pointer, PurgeRequested: end.purge, ExpiresAtMS: end.expires, ClaimsReleased: released}
 	default:
 		return eventstore.Record{}, eventstore.Stream{}, fmt.Errorf("nobody knows how a %s ends", m.Kind)
 	}
 	record, err := s.record(call, m.ID, event, f)
 	return record, eventstore.Stream{
-		ID: m.ID, Mode: eventstore.Advanced, Version: m.Version, Exclusive: true, Close: !purge, NextDormant: purge,
+		ID: m.ID, Mode: eventstore.Advanced, Version: m.Version, Exclusive: true, Close: !end.pending(), NextDormant: end.pending(),
 		Pointer: m.Pointer, NextPointer: m.Pointer,
 	}, err
 }

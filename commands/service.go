@@ -32,6 +32,8 @@ type ClaimReader interface {
 	TreeProtected(ctx context.Context, warehouse, namespace ids.ID) (namespaces, tabulars bool, err error)
 	// Dropped returns a dropped object that still holds its locations.
 	Dropped(ctx context.Context, warehouse, object ids.ID) (projections.Dropped, bool, error)
+	// DroppedTree returns a namespace that was dropped with all that stood in it.
+	DroppedTree(ctx context.Context, warehouse, root ids.ID) (projections.DroppedTree, bool, error)
 	// Holders returns up to limit objects that claim a location at, below or
 	// above one of the keys.
 	Holders(ctx context.Context, keys []string, limit int) ([]projections.Holder, error)

@@ -50,7 +50,7 @@ func (s *Service) unregisterTable(ctx context.Context, call Call, in *Unregister
 		return nil, nil, err
 	}
 	f.Table.Pointer = doc.Pointer // left out by Resolve where the hint still holds
-	record, stream, err := s.endingOf(ctx, call, f, false)
+	record, stream, err := s.endingOf(ctx, call, f, ending{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,16 +96,12 @@ func checkWarehouseName(name string) error {
 	return catalog.ValidateName("warehouse", name)
 }
 
-// refuseSoft refuses a profile under which a dropped object could come back:
-// until there is such a thing, a drop is for good, and must not look otherwise.
-func refuseSoft(seconds *int64) error {
-	switch {
-	case seconds == nil:
-		return nil
-	case *seconds < 0 || *seconds > catalog.MaxExpirationSeconds:
+// checkExpiration refuses a time to come back that is out of bounds.
+func checkExpiration(seconds *int64) error {
+	if seconds != nil && (*seconds < 0 || *seconds > catalog.MaxExpirationSeconds) {
 		return badRequest("expiration-seconds must be between 0 and %d", int64(catalog.MaxExpirationSeconds))
 	}
-	return &catalog.Error{Kind: catalog.Unsupported, Message: "delete-profile: soft is not supported yet, a drop is for good; only hard can be set"}
+	return nil
 }
 
 // checkFormats puts allowed format versions in order and settles the default:
@@ -206,14 +202,17 @@ func (s *Service) CheckWarehouseStorage(ctx context.Context, call Call, in Check
 	})
 }
 
-// UpdateWarehouseDeleteProfile says what a drop means from now on.
+// UpdateWarehouseDeleteProfile says what a drop means from now on. What was
+// dropped before keeps the time that was fixed at its drop.
 func (s *Service) UpdateWarehouseDeleteProfile(ctx context.Context, call Call, in UpdateWarehouseDeleteProfile) (Warehouse, error) {
 	return s.changeWarehouse(ctx, call, in.Warehouse, authz.WarehouseModifySoftDeletion, func(c *warehouseChange) (catalog.Event, error) {
-		if err := refuseSoft(in.ExpirationSeconds); err != nil || c.ExpirationSeconds == nil {
+		now, next := c.ExpirationSeconds, in.ExpirationSeconds
+		err := checkExpiration(next)
+		if err != nil || now == nil && next == nil || now != nil && next != nil && *now == *next {
 			return nil, err
 		}
-		c.ExpirationSeconds = nil
-		return &catalog.WarehouseDeleteProfileUpdated{Name: c.Name}, nil
+		c.ExpirationSeconds = next
+		return &catalog.WarehouseDeleteProfileUpdated{Name: c.Name, ExpirationSeconds: next}, nil
 	})
 }
 
@@ -267,7 +266,7 @@ func (s *Service) DeleteWarehouse(ctx context.Context, call Call, in DeleteWareh
 			if e.Constraint == projections.NamespaceWarehouseFK {
 				return notEmpty
 			}
-			return nil
+			return nil // what was dropped in it meanwhile is seen now
 		}
 		return &catalog.WarehouseDeleted{Name: c.Name, Forced: c.Protected}, nil
 	})

@@ -146,6 +146,9 @@ func (s *Store) queue(c *Commit, tallies map[ids.ID]tally, writes *Writes) (*pgx
 		case Advanced:
 			queue(at, sqlAdvance, pgID(st.ID), st.Version, t.records, pgText(st.Pointer), pgText(st.NextPointer),
 				pgID(t.mark), st.exclusive(), st.Dormant, st.NextDormant, st.Close, deadline)
+		case Shifted:
+			queue(at, sqlAdvance, pgID(st.ID), st.Version, 0, pgText(st.Pointer), pgText(st.NextPointer),
+				pgID(st.SpokenFor), st.exclusive(), st.Dormant, st.NextDormant, st.Close, deadline)
 		}
 	}
 
@@ -218,11 +221,13 @@ func (c *Commit) complete(s *Store) (map[ids.ID]tally, error) {
 			return nil, invalid("a stream has no id")
 		case st.Mode == Created && st.Type == "":
 			return nil, invalid("created stream %s has no type", st.ID)
-		case st.Mode == Advanced && st.Version < 1:
+		case (st.Mode == Advanced || st.Mode == Shifted) && st.Version < 1:
 			return nil, invalid("advanced stream %s has no expected version", st.ID)
+		case st.Mode == Shifted && !slices.ContainsFunc(c.Records, func(r Record) bool { return r.ID == st.SpokenFor && !r.ID.IsNil() }):
+			return nil, invalid("no record speaks for stream %s", st.ID)
 		case st.Mode == Advanced:
 			t.version = st.Version
-		case st.Mode < Held || st.Mode > Created:
+		case st.Mode < Held || st.Mode > Shifted:
 			return nil, invalid("stream %s has the unknown mode %d", st.ID, st.Mode)
 		}
 		tallies[st.ID] = t

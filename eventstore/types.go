@@ -66,6 +66,10 @@ const (
 	Advanced
 	// Created inserts the stream's guard row at the version of its last record.
 	Created
+	// Shifted checks version and pointer and moves the life of a stream (dormant,
+	// closed) and its mark, and not its version: an event of another stream in the
+	// commit speaks for this one, as that of a namespace does for all in its tree.
+	Shifted
 )
 
 // Stream is one guard row of a commit. All streams of a commit are locked in
@@ -74,15 +78,17 @@ type Stream struct {
 	ID   ids.ID
 	Type string // entity; needed for Created
 	Mode Mode
-	// Version expected now (Asserted, Advanced).
+	// Version expected now (Asserted, Advanced, Shifted).
 	Version int64
-	// Pointer expected now and Next pointer to set (Advanced, Created). Empty
-	// means none (SQL NULL).
+	// Pointer expected now and Next pointer to set (Advanced, Shifted, Created).
+	// Empty means none (SQL NULL).
 	Pointer, NextPointer string
+	// SpokenFor is the id of the record that speaks for a Shifted stream.
+	SpokenFor ids.ID
 	// Dormant says that the stream is expected to be dormant, that is
 	// soft-dropped. A dormant stream refuses every commit that does not expect
 	// it ([ClosedError]): nothing is created below it, nothing advances it but
-	// undrop and expiry. NextDormant is its state afterwards (Advanced,
+	// undrop and expiry. NextDormant is its state afterwards (Advanced, Shifted,
 	// Created): a soft drop sets it, an undrop clears it.
 	Dormant, NextDormant bool
 	// Exclusive takes FOR UPDATE on this row in place of the mode's weaker
@@ -97,7 +103,7 @@ type Stream struct {
 
 // exclusive reports whether the row must be locked FOR UPDATE.
 func (s Stream) exclusive() bool {
-	return s.Exclusive || s.Close || (s.Mode == Advanced && s.Dormant != s.NextDormant)
+	return s.Exclusive || s.Close || (s.Mode == Advanced && s.Dormant != s.NextDormant) || s.Mode == Shifted
 }
 
 // Idempotency is the claim of an Idempotency-Key, inserted in the commit. A

@@ -33,7 +33,7 @@ var administered = []struct{ route, path, body string }{
 	{"POST /v1/warehouse/{warehouse_id}/deactivate", "/v1/warehouse/{w}/deactivate", ""},
 	{"POST /v1/warehouse/{warehouse_id}/storage", "/v1/warehouse/{w}/storage", `{"storage-profile":{"type":"file","root":"file://{root}/demo"}}`},
 	{"POST /v1/warehouse/{warehouse_id}/storage-credential", "/v1/warehouse/{w}/storage-credential", `{}`},
-	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"hard"}}`},
+	{"POST /v1/warehouse/{warehouse_id}/delete-profile", "/v1/warehouse/{w}/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":3600}}`},
 	{"POST /v1/warehouse/{warehouse_id}/undo-window", "/v1/warehouse/{w}/undo-window", `{"undo-window-seconds":60}`},
 	{"POST /v1/warehouse/{warehouse_id}/format-version-policy", "/v1/warehouse/{w}/format-version-policy", `{"allowed-format-versions":[2]}`},
 	{"POST /v1/warehouse/{warehouse_id}/protection", "/v1/warehouse/{w}/protection", `{"protected":true}`},
@@ -45,6 +45,9 @@ var administered = []struct{ route, path, body string }{
 	{"GET /v1/warehouse/{warehouse_id}/statistics", "/v1/warehouse/{w}/statistics", ""},
 	{"GET /v1/events/{event}", "/v1/events/{e}", ""},
 	{"GET /v1/events/{event}/data", "/v1/events/{e}/data", ""},
+	{"GET /v1/warehouse/{warehouse_id}/deleted-tabulars", "/v1/warehouse/{w}/deleted-tabulars", ""},
+	{"GET /v1/warehouse/{warehouse_id}/deleted-namespaces", "/v1/warehouse/{w}/deleted-namespaces", ""},
+	{"POST /v1/warehouse/{warehouse_id}/deleted-tabulars/undrop", "/v1/warehouse/{w}/deleted-tabulars/undrop", `{"targets":[{"type":"table","id":"{x}"}]}`},
 	{"GET /v1/destinations", "/v1/destinations", ""},
 	{"POST /v1/destinations", "/v1/destinations", `{"name":"new","kind":"log"}`},
 	{"GET /v1/destinations/{destination}", "/v1/destinations/{d}", ""},
@@ -122,10 +125,21 @@ func managementRequests(s *stack) map[string][2]string {
 		"{e}", s.anyID("SELECT event_id::text FROM es.log_entry"),
 		"{d}", s.anyID("SELECT destination_id::text FROM rm.destination"),
 		"{task}", s.anyTask("purge"), "{log}", s.anyTask("task_log_cleanup"),
+		"{x}", s.anyID("SELECT object_id::text FROM rm.dropped WHERE expires_at IS NOT NULL"+in),
 		"{v}", s.anyID("SELECT tabular_id::text FROM rm.tabular WHERE kind = 'view'"+in))
 	asked := make(map[string][2]string, len(administered))
 	for i, name := range managementRoutes() {
 		asked[name] = [2]string{managementRoot + fill.Replace(administered[i].path), fill.Replace(administered[i].body)}
 	}
 	return asked
+}
+
+// softDropped drops a table so that it can come back; the warehouse drops for good
+// again afterwards.
+func (s *stack) softDropped(t *testing.T, namespace, name string) {
+	t.Helper()
+	expect(t, s.do("POST", s.prefix+"/namespaces/"+namespace+"/tables", create(name)), 200)
+	expect(t, s.do("POST", s.warehouse()+"/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":3600}}`), 200)
+	expect(t, s.do("DELETE", s.prefix+"/namespaces/"+namespace+"/tables/"+name, ""), 204)
+	expect(t, s.do("POST", s.warehouse()+"/delete-profile", `{"delete-profile":{"type":"hard"}}`), 200)
 }

@@ -125,6 +125,7 @@ func TestEveryRouteRefusesAndNothingIsTouched(t *testing.T) {
 	s.table = tableUUID(t, expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200))
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	s.dropTable(t, "gone")
+	s.softDropped(t, "n", "hidden")
 	expect(t, s.do("POST", "/management/v1/destinations", `{"name":"d","kind":"log"}`), 201)
 	s.jobs(t)
 

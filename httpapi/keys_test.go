@@ -26,7 +26,6 @@ var unkeyed = map[string]string{
 	"POST /management/v1/warehouse/{warehouse_id}/search-tabular":                  "reads",
 	"POST /management/v1/warehouse/{warehouse_id}/storage":                         "of a file profile nothing may change",
 	"POST /management/v1/warehouse/{warehouse_id}/storage-credential":              "files need none",
-	"POST /management/v1/warehouse/{warehouse_id}/delete-profile":                  "only hard can be set, which all warehouses have",
 }
 
 // keyed is one mutation that would succeed, in surroundings of its own.
@@ -76,6 +75,9 @@ func (s *stack) keyedRequest(t *testing.T, n int, key string) keyed {
 		own.table = tableUUID(t, expect(t, own.do("POST", own.prefix+"/namespaces/n/tables", create("t")), 200))
 		view := expect(t, own.do("POST", own.prefix+"/namespaces/n/views", createView("v")), 200)
 		own.dropTable(t, "gone")
+		if strings.HasSuffix(key, "/undrop") {
+			own.softDropped(t, "n", "hidden")
+		}
 		if strings.HasSuffix(key, "/register-view") {
 			own.dropped = member(t, view, "metadata-location")
 			expect(t, own.do("DELETE", own.prefix+"/namespaces/n/views/v", ""), 204)

@@ -26,7 +26,6 @@ var unserved = []struct{ pattern, state, why string }{
 	{`/tags(/|$)|/column-tags$|/tag-definition`, "planned", "with tags"},
 	{`/role(/|$)|/search/role$`, "planned", "with users and rights"},
 	{`/user(/|$)|/search/user$|/whoami$`, "planned", "with authentication: nobody is known by name before"},
-	{`/deleted-tabulars(/undrop)?$`, "planned", "with soft deletion"},
 	{`/generic-table/`, "planned", "with generic tables"},
 	{`/move$`, "planned", "moving a namespace is an event of its own"},
 }
@@ -112,12 +111,18 @@ served, and where it means something else.
 - **Storage profile.** ` + "`{\"type\":\"file\",\"root\":\"file:///…\"}`" + ` is ours: a folder below one of the configured roots. It needs no credential, so one
   that is given is refused (406), and so is ` + "`managed-by`" + ` other than ` + "`self-managed`" + `. Updating the storage takes the same root only: another one
   is refused (400), for the files would be lost; the profile is tried out by writing, reading and deleting.
-- **Delete profile.** Soft deletion is not built yet, and a drop is for good; so ` + "`soft`" + ` is refused (406), and a warehouse shows ` + "`hard`" + `.
+- **Delete profile.** With ` + "`soft`" + ` a dropped table or view can come back for ` + "`expiration-seconds`" + `, which are fixed at its drop; ` + "`force=true`" + ` and an
+  unregistration drop for good. So can a namespace that is dropped with ` + "`recursive=true`" + `, as one whole; that is ours, as are the list
+  ` + "`deleted-namespaces`" + `, and of a list of dropped tables ` + "`purge-requested`" + ` and ` + "`dropped-with`" + `, the namespace that has to come back first. A dropped
+  object is never protected: that takes force, which is for good.
+- **Undrop** brings back all targets or none. A target may be ` + "`{\"type\":\"namespace\"}`" + `, and may say another ` + "`name`" + ` and another ` + "`namespace`" + ` to come back to
+  (of a namespace its parent, ` + "`[]`" + ` for the top); both are ours. A name that is taken is 409, what expired or came back is 404, as is an object whose
+  namespace is gone, unless it says another one.
 - **Dry runs** make every check and answer 200 whatever they find. Warehouses may share a location, so ` + "`location-exclusive`" + ` is skipped: tables and views
   claim their locations one by one, over all warehouses.
 - **Deactivated warehouses** are hidden from their clients: Iceberg REST, search and protection answer as if there were none (404
   ` + "`NoSuchWarehouseException`" + `). Who manages them sees and changes them.
-- **Deleting** needs an empty warehouse (409 ` + "`WarehouseNotEmpty`" + `) whose dropped tables have no files left to purge (409
+- **Deleting** needs an empty warehouse (409 ` + "`WarehouseNotEmpty`" + `) whose dropped tables have neither time left to come back nor files to purge (409
   ` + "`WarehouseHasUnfinishedTasks`" + `), and ` + "`force=true`" + ` if it is protected (409 ` + "`WarehouseProtected`" + `). Projects have to be empty too (409
   ` + "`ProjectNotEmpty`" + `); the default project stays. The files in the storage are left as they are.
 - **Projects** are named by ` + "`x-project-id`" + `, the path, or the deprecated member and parameter ` + "`project-id`, `projectId`" + `. Ids are up to 128 ASCII letters,

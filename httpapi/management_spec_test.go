@@ -146,6 +146,7 @@ func TestManagementAnswersByLakekeepersSchemas(t *testing.T) {
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/tables", create("t")), 200)
 	expect(t, s.do("POST", s.prefix+"/namespaces/n/views", createView("v")), 200)
 	s.jobs(t)
+	s.softDropped(t, "n", "hidden")
 	s.follow(t)
 	s.calls(t, `{"warehouse":{"type":"all"}}`) // stores what was counted
 	for _, id := range []string{"p", "q"} {

@@ -16,6 +16,9 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/icecore-catalog/icecore/authz/allowall"
+	"github.com/icecore-catalog/icecore/catalog"
+	"github.com/icecore-catalog/icecore/commands"
+	"github.com/icecore-catalog/icecore/httpapi"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/projections/projectionstest"
@@ -29,6 +32,7 @@ var modelSeeds = []uint64{1, 2}
 type pair struct {
 	*stack
 	instances [2]http.Handler
+	commands  *commands.Service // of one of them, for what workers do
 	graves    []grave
 }
 
@@ -36,7 +40,8 @@ func newPair(t *testing.T) *pair {
 	t.Helper()
 	s := newStack(t)
 	s.flights = -1
-	p := &pair{stack: s, instances: [2]http.Handler{s.handler, s.with(t, allowall.Authorizer{})}}
+	p := &pair{stack: s}
+	p.instances = [2]http.Handler{s.handler, s.with(t, allowall.Authorizer{}, func(d *httpapi.Deps) { p.commands = d.Commands })}
 	// Tables to register, from a namespace that is gone when the test begins.
 	expect(t, s.do("POST", s.prefix+"/namespaces", `{"namespace":["n"]}`), 200)
 	for i := range 3 {
@@ -108,8 +113,8 @@ func draw(r *rand.Rand, graves []grave, stands func(levels []string, name string
 	case n < 12:
 		a.verb, a.name = "create namespace", ""
 	case n < 16:
-		a.verb, a.name, a.recursive = "drop namespace", "", r.IntN(3) == 0
-		a.force = r.IntN(3) == 0
+		a.verb, a.name, a.recursive = "drop namespace", "", r.IntN(2) == 0
+		a.force = r.IntN(4) == 0
 	case n < 22:
 		a.verb, a.name = "set namespace properties", ""
 	case n < 24:
@@ -129,11 +134,11 @@ func draw(r *rand.Rand, graves []grave, stands func(levels []string, name string
 		a.uuid, a.uuid2 = uuid(a.name), uuid(a.second)
 	case n < 88:
 		a.verb, a.into, a.as = "rename", path(), name()
-	case n < 91:
-		a.verb, a.force, a.purge = "drop", r.IntN(3) == 0, r.IntN(2) == 0
-	case n < 93:
+	case n < 94:
+		a.verb, a.force, a.purge = "drop", r.IntN(4) == 0, r.IntN(2) == 0
+	case n < 95:
 		a.verb, a.view, a.force = "unregister", false, r.IntN(3) == 0
-	case n < 96:
+	case n < 97:
 		a.verb, a.uuid, a.protected = "protect", uuid(a.name), r.IntN(3) > 0
 	default:
 		a.verb, a.overwrite, a.grave = "register", r.IntN(2) == 0, graves[r.IntN(len(graves))]
@@ -185,6 +190,19 @@ func (p *pair) request(a action) (method, target, body string) {
 			a.uuid, schema, "file://"+p.root+"/demo/staged/"+a.uuid, a.key, a.value)
 	case "deactivate", "activate":
 		return "POST", p.manage() + "/" + a.verb, ""
+	case "keep what is dropped":
+		return "POST", p.manage() + "/delete-profile", keep(a.protected)
+	case "undrop":
+		kind := "table"
+		if a.view {
+			kind = "view"
+		}
+		if a.tree {
+			kind = "namespace"
+		}
+		return "POST", p.manage() + "/deleted-tabulars/undrop", fmt.Sprintf(`{"targets":[{"type":%q,"id":%q,"name":%s}]}`, kind, a.object, quoted(a.as))
+	case "expire": // by no route
+		return "", "", ""
 	case "rename warehouse":
 		return "POST", p.manage() + "/rename", fmt.Sprintf(`{"new-name":%q}`, a.value)
 	case "commit":
@@ -300,7 +318,20 @@ func (p *pair) describe(t *testing.T, h http.Handler) string {
 		}
 	}
 	walk(nil)
-	return m.describe()
+	return m.describe() + p.describeDropped(t, h)
+}
+
+// ask carries an action out, under the id of a request.
+func (p *pair) ask(t *testing.T, a *action, h http.Handler, id ids.ID) answer {
+	t.Helper()
+	if a.verb == "expire" {
+		return p.expire(t, *a)
+	}
+	if a.verb == "drop namespace" {
+		a.request = id.String()
+	}
+	method, target, body := p.request(*a)
+	return do(h, method, target, body, "X-Request-Id", id.String())
 }
 
 func (p *pair) check(t *testing.T, m *model, when string) {
@@ -337,7 +368,7 @@ func TestCatalogIsTheModel(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			p, m := newPair(t), newModel()
-			r := rand.New(rand.NewPCG(seed, 1))
+			r, source := rand.New(rand.NewPCG(seed, 1)), ids.NewV7(clock.System{})
 			const steps = 250
 			happened := map[string]int{}
 			for step := range steps {
@@ -349,15 +380,20 @@ func TestCatalogIsTheModel(t *testing.T) {
 				})
 				// The warehouse itself, in sequence alone: a commit does not wait for it.
 				switch n := r.IntN(60); {
-				case m.inactive && n < 20:
+				case n < 8:
+					if back, ok := p.drawDropped(t, r); ok {
+						a = back
+					}
+				case !m.inactive && (step == 5 || n == 8):
+					a = action{verb: "keep what is dropped", protected: !m.soft}
+				case m.inactive && n < 30:
 					a = action{verb: "activate"}
-				case n == 0:
+				case n == 58:
 					a = action{verb: "deactivate"}
-				case n == 1:
+				case n == 59:
 					a = action{verb: "rename warehouse", value: "w" + a.value}
 				}
-				method, target, body := p.request(a)
-				got := do(p.instances[r.IntN(2)], method, target, body)
+				got := p.ask(t, &a, p.instances[r.IntN(2)], source.New())
 				a.uuid = made(a, got)
 				if want := m.apply(a); got.status != want {
 					t.Fatalf("step %d, %s: %d %s, want %d; the model is now\n%s", step, a, got.status, got.body, want, m.describe())
@@ -388,6 +424,7 @@ func TestRacesAreSomeOrderOfTheModel(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			p := newPair(t)
+			expect(t, p.do("POST", p.manage()+"/delete-profile", keep(true)), 200)
 			const clients, steps = 6, 40
 			var (
 				mu   sync.Mutex
@@ -402,12 +439,19 @@ func TestRacesAreSomeOrderOfTheModel(t *testing.T) {
 					for range steps {
 						h := p.instances[r.IntN(2)]
 						a := draw(r, p.graves, func(levels []string, name string, view bool) string { return p.loadUUID(h, levels, name, view) })
-						method, target, body := p.request(a)
+						if r.IntN(8) == 0 {
+							if back, ok := p.drawDropped(t, r); ok {
+								a = back
+							}
+						}
 						id := source.New()
-						got := do(h, method, target, body, "X-Request-Id", id.String())
+						got := p.ask(t, &a, h, id)
 						if got.status >= 500 && got.status != 503 || got.status == 400 {
 							t.Errorf("%s: %d %s", a, got.status, got.body)
 							return
+						}
+						if a.verb == "expire" { // in the name of nobody
+							continue
 						}
 						mu.Lock()
 						done[id] = got.status
@@ -441,18 +485,36 @@ func (p *pair) loadUUID(h http.Handler, levels []string, name string, view bool)
 // replay carries the acknowledged actions out on a model, in the order of the log.
 func (p *pair) replay(t *testing.T, said map[ids.ID]action, done map[ids.ID]int) {
 	t.Helper()
-	rows, err := p.db.App.Query(t.Context(), "SELECT request_id, type FROM es.event WHERE append_seq > 0 ORDER BY append_seq, ordinal")
+	rows, err := p.db.App.Query(t.Context(), "SELECT request_id, type, event_id, causation, data FROM es.event WHERE append_seq > 0 ORDER BY append_seq, ordinal")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m, last, inLog := newModel(), ids.Nil, map[ids.ID]bool{}
+	m.soft = true
+	by := map[pgtype.UUID]string{} // requests, by event
 	for rows.Next() {
-		var request pgtype.UUID
+		var request, event, causation pgtype.UUID
 		var typ string
-		if err := rows.Scan(&request, &typ); err != nil {
+		var data []byte
+		if err := rows.Scan(&request, &typ, &event, &causation, &data); err != nil {
 			t.Fatal(err)
 		}
 		id := ids.ID(request.Bytes)
+		by[event] = id.String()
+		if strings.HasSuffix(typ, ".expired") {
+			a := action{verb: "expire", tree: typ == catalog.TypeNamespaceExpired, request: by[causation]}
+			var of map[string]any
+			if err := json.Unmarshal(data, &of); err != nil {
+				t.Fatal(err)
+			}
+			table, _ := of["table-uuid"].(string)
+			view, _ := of["view-uuid"].(string)
+			a.uuid = table + view
+			if got := m.apply(a); got != 204 {
+				t.Fatalf("%s is in the log, and in its order would be answered %d; the model is then\n%s", a, got, m.describe())
+			}
+			continue
+		}
 		status, ours := done[id]
 		if !ours || id == last { // of the setup, or another event of the same commit
 			continue

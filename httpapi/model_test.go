@@ -12,6 +12,23 @@ import (
 type model struct {
 	namespaces map[string]*modelNamespace // by folded path
 	inactive   bool                       // the warehouse is
+	soft       bool                       // what is dropped can come back
+	dropped    map[string]*modelDropped   // by uuid: what can, by itself
+	trees      map[string]*modelTree      // and as a whole: by the request that dropped it
+}
+
+// modelDropped is a table or view that can come back.
+type modelDropped struct {
+	*modelObject
+	home   *modelNamespace // where it stood: a namespace that may be gone
+	levels []string        // of that, when it was dropped
+}
+
+// modelTree is a namespace that can come back with all that stood in it.
+type modelTree struct {
+	root, parent *modelNamespace // no parent at the top
+	members      []*modelNamespace
+	levels       map[*modelNamespace][]string // when it was dropped
 }
 
 type modelNamespace struct {
@@ -55,6 +72,10 @@ type action struct {
 	second    string // the other table of a transaction, in the same namespace
 	uuid2     string
 	grave     grave
+	object    string // id of what is to come back or to end
+	drop      string // id of the event by which it was dropped
+	request   string // id of the request; of an undropped tree, of the one that dropped it
+	tree      bool   // that is a namespace
 }
 
 func (a action) String() string {
@@ -76,13 +97,18 @@ func (a action) String() string {
 			s += " " + flag
 		}
 	}
+	if a.object != "" {
+		s += fmt.Sprintf(" %s of drop %s by %s (tree %t)", a.object, a.drop, a.request, a.tree)
+	}
 	if a.uuid != "" {
 		s += " uuid " + a.uuid
 	}
 	return s
 }
 
-func newModel() *model { return &model{namespaces: map[string]*modelNamespace{}} }
+func newModel() *model {
+	return &model{namespaces: map[string]*modelNamespace{}, dropped: map[string]*modelDropped{}, trees: map[string]*modelTree{}}
+}
 
 func modelKey(levels []string) string { return strings.ToLower(strings.Join(levels, "\x1f")) }
 
@@ -139,6 +165,11 @@ func (m *model) apply(a action) int {
 		return 200
 	case "rename warehouse":
 		return 200 // clients go by its id
+	case "keep what is dropped":
+		m.soft = a.protected
+		return 200
+	case "expire":
+		return m.expire(a)
 	}
 	if m.inactive {
 		return 404
@@ -165,15 +196,31 @@ func (m *model) apply(a action) int {
 		switch {
 		case n == nil:
 			return 404
-		case !a.recursive && (len(inside) > 0 || len(n.objects) > 0):
+		case !a.recursive && (len(inside) > 0 || len(n.objects) > 0 || m.awaits(n)):
 			return 409
 		case !a.force && m.guarded(append(inside, modelKey(a.namespace))):
 			return 409
+		}
+		if a.recursive && m.soft && !a.force {
+			tree := &modelTree{root: n, levels: map[*modelNamespace][]string{}}
+			if above := len(n.levels) - 1; above > 0 {
+				tree.parent = m.at(n.levels[:above])
+			}
+			for _, key := range append(inside, modelKey(a.namespace)) {
+				member := m.namespaces[key]
+				tree.members, tree.levels[member] = append(tree.members, member), member.levels
+			}
+			m.trees[a.request] = tree
 		}
 		for _, key := range append(inside, modelKey(a.namespace)) {
 			delete(m.namespaces, key)
 		}
 		return 204
+	case "undrop":
+		if a.tree {
+			return m.undropTree(a)
+		}
+		return m.undrop(a)
 	case "set namespace properties":
 		if n == nil {
 			return 404
@@ -221,6 +268,11 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 		return 200
 	case "register":
 		other := m.living(a.grave.uuid)
+		if o == nil || a.overwrite && !a.view && !o.view && !o.protected {
+			if other == nil || other == o {
+				m.adopt(a.grave.uuid)
+			}
+		}
 		switch {
 		case o != nil && (!a.overwrite || a.view || o.view || o.protected):
 			return 409
@@ -251,6 +303,9 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 		if a.verb == "unregister" {
 			return 200
 		}
+		if m.soft && !a.force {
+			m.dropped[o.uuid] = &modelDropped{o, n, n.levels}
+		}
 		return 204
 	case "rename":
 		into := m.at(a.into)
@@ -267,6 +322,97 @@ func (m *model) applyToObject(a action, n *modelNamespace) int {
 		return 204
 	}
 	panic("unknown verb " + a.verb)
+}
+
+// awaits reports whether something can come back into a namespace.
+func (m *model) awaits(n *modelNamespace) bool {
+	for _, d := range m.dropped {
+		if d.home == n {
+			return true
+		}
+	}
+	for _, t := range m.trees {
+		if t.parent == n {
+			return true
+		}
+	}
+	return false
+}
+
+// stands reports whether a namespace is still the one at its name.
+func (m *model) stands(n *modelNamespace) bool { return m.at(n.levels) == n }
+
+// adopt ends what was dropped under a uuid: another object is registered at its
+// place.
+func (m *model) adopt(uuid string) {
+	delete(m.dropped, uuid)
+	for _, t := range m.trees {
+		for _, n := range t.members {
+			for key, o := range n.objects {
+				if o.uuid == uuid {
+					delete(n.objects, key)
+				}
+			}
+		}
+	}
+}
+
+func (m *model) undrop(a action) int {
+	d := m.dropped[a.uuid]
+	if d == nil || !m.stands(d.home) {
+		return 404
+	}
+	name := d.name
+	if a.as != "" {
+		name = a.as
+	}
+	if d.home.objects[strings.ToLower(name)] != nil || m.living(a.uuid) != nil {
+		return 409
+	}
+	delete(m.dropped, a.uuid)
+	d.modelObject.name = name
+	d.home.objects[strings.ToLower(name)] = d.modelObject
+	return 204
+}
+
+func (m *model) undropTree(a action) int {
+	t := m.trees[a.request]
+	if t == nil || t.parent != nil && !m.stands(t.parent) {
+		return 404
+	}
+	old := t.root.levels
+	levels := slices.Clone(old)
+	if t.parent != nil {
+		copy(levels, t.parent.levels)
+	}
+	if a.as != "" {
+		levels[len(levels)-1] = a.as
+	}
+	if m.at(levels) != nil {
+		return 409
+	}
+	delete(m.trees, a.request)
+	for _, n := range t.members {
+		n.levels = append(slices.Clone(levels), n.levels[len(old):]...)
+		m.namespaces[modelKey(n.levels)] = n
+	}
+	return 204
+}
+
+// expire ends what can come back for good.
+func (m *model) expire(a action) int {
+	if a.tree {
+		if m.trees[a.request] == nil {
+			return 404
+		}
+		delete(m.trees, a.request)
+		return 204
+	}
+	if m.dropped[a.uuid] == nil {
+		return 404
+	}
+	delete(m.dropped, a.uuid)
+	return 204
 }
 
 // describe writes the whole model down, for comparing.
@@ -288,7 +434,38 @@ func (m *model) describe() string {
 			b.WriteByte('\n')
 		}
 	}
-	return b.String()
+	var gone []string
+	for _, d := range m.dropped {
+		gone = append(gone, droppedLine(d.view, d.levels, d.modelObject.name))
+	}
+	for _, tree := range m.trees {
+		tables, views := 0, 0
+		for _, n := range tree.members {
+			for _, o := range n.objects {
+				gone = append(gone, droppedLine(o.view, tree.levels[n], o.name))
+				if o.view {
+					views++
+				} else {
+					tables++
+				}
+			}
+		}
+		gone = append(gone, treeLine(tree.levels[tree.root], len(tree.members), tables, views))
+	}
+	slices.Sort(gone)
+	return b.String() + strings.Join(gone, "")
+}
+
+func droppedLine(view bool, levels []string, name string) string {
+	kind := "table"
+	if view {
+		kind = "view"
+	}
+	return fmt.Sprintf("dropped %s %q %q\n", kind, levels, name)
+}
+
+func treeLine(levels []string, namespaces, tables, views int) string {
+	return fmt.Sprintf("dropped namespace %q: %d, %d, %d\n", levels, namespaces, tables, views)
 }
 
 func pairs(m map[string]string) string {

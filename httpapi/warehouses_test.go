@@ -61,28 +61,24 @@ func TestWarehouseChangesAreShownAndKept(t *testing.T) {
 	}
 }
 
-// A drop is for good: what would make it look otherwise is refused, and changes
-// nothing.
-func TestSoftDeletionIsNotPromised(t *testing.T) {
+// A warehouse says what a drop in it means, from its creation on or later.
+func TestDeleteProfiles(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	before := s.state(t)
-	soft := `"delete-profile":{"type":"soft","expiration-seconds":60}`
-	for path, body := range map[string]string{
-		"/management/v1/warehouse":        fmt.Sprintf(`{"warehouse-name":"soft","storage-profile":{"type":"file","root":"file://%s/soft"},%s}`, s.root, soft),
-		s.warehouse() + "/delete-profile": "{" + soft + "}",
-	} {
-		got := s.do("POST", path, body)
-		refused(t, got, 406, "UnsupportedOperationException")
-		if !strings.Contains(got.body, "soft is not supported yet, a drop is for good") {
-			t.Error(got.body)
+	const soft, hard = `"delete-profile":{"type":"soft","expiration-seconds":60}`, `"delete-profile":{"type":"hard"}`
+	made := expect(t, s.do("POST", "/management/v1/warehouse",
+		fmt.Sprintf(`{"warehouse-name":"soft","storage-profile":{"type":"file","root":"file://%s/soft"},%s}`, s.root, soft)), 201)
+	path := "/management/v1/warehouse/" + member(t, made, "warehouse-id")
+	for _, body := range []string{made.body, expect(t, s.do("GET", path, ""), 200).body, expect(t, s.do("GET", "/management/v1/warehouse", ""), 200).body} {
+		if !strings.Contains(body, soft) {
+			t.Error(body)
 		}
 	}
-	if after := s.state(t); after != before {
-		t.Errorf("something was changed:\n%s\nthen\n%s", before, after)
-	}
-	if got := expect(t, s.do("GET", s.warehouse(), ""), 200); !strings.Contains(got.body, `"delete-profile":{"type":"hard"}`) {
-		t.Error(got.body)
+	for _, profile := range []string{hard, hard, soft, soft, `"delete-profile":{"type":"soft","expiration-seconds":0}`} {
+		got := expect(t, s.do("POST", path+"/delete-profile", "{"+profile+"}"), 200)
+		if shown := expect(t, s.do("GET", path, ""), 200); !strings.Contains(got.body, profile) || shown.body != got.body {
+			t.Errorf("%s: %s, then %s", profile, got.body, shown.body)
+		}
 	}
 }
 
@@ -109,6 +105,7 @@ func TestWarehouseChangesAreRefused(t *testing.T) {
 		{"POST", s.warehouse() + "/delete-profile", `{}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"soft"}}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":-1}}`, 400, "BadRequestException", ""},
+		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"soft","expiration-seconds":99999999999}}`, 400, "BadRequestException", "expiration-seconds must be between 0 and 3162240000"},
 		{"POST", s.warehouse() + "/delete-profile", `{"delete-profile":{"type":"firm"}}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/undo-window", `{}`, 400, "BadRequestException", ""},
 		{"POST", s.warehouse() + "/undo-window", `{"undo-window-seconds":"7d"}`, 400, "BadRequestException", ""},

@@ -89,6 +89,7 @@ func orderKey(name string, idList ...ids.ID) string {
 // commit owns their streams already, so that these writes wait for nobody, and
 // what comes can take their names and locations.
 const (
+	rankVacant    = eventstore.RankNames - 10
 	rankGone      = eventstore.RankNames - 9
 	rankGoneBelow = rankGone + 1         // namespaces, after all that stood in them
 	rankNamesBase = eventstore.RankNames // plus the table's rank: parents first
@@ -103,7 +104,7 @@ func (c *change) rank() eventstore.Rank {
 		return rankGone
 	case c.table == claimTable:
 		return eventstore.RankLocations
-	case c.table == droppedTable:
+	case c.table == droppedTable, c.table == droppedNamespaceTable:
 		return eventstore.RankModels
 	case c.table == cleanUpTable:
 		return rankCleanUps
@@ -134,6 +135,15 @@ func (c *change) write() eventstore.Write {
 		w.Args = c.key
 	}
 	return w
+}
+
+// vacate refuses a namespace's end, other than with all that is in it, while
+// something can come back into it. It changes no row: replay has no use for it.
+func vacate(r *eventstore.Record) eventstore.Write {
+	return eventstore.Write{
+		Rank: rankVacant, Key: string(r.Stream[:]), SQL: "SELECT rm.vacate($1, $2, $3)", Rows: -1,
+		Args: []any{uuid(r.Warehouse), uuid(catalog.MainBranch), uuid(r.Stream)},
+	}
 }
 
 // The three statements of a table follow from its registry entry, so that no
@@ -207,6 +217,9 @@ func (inline) Project(c *eventstore.Commit, w *eventstore.Writes) error {
 		}
 		for j := range changes {
 			w.Add(changes[j].write())
+		}
+		if dropped, ok := event.(*catalog.NamespaceDropped); ok && !dropped.Recursive {
+			w.Add(vacate(record))
 		}
 	}
 	return nil

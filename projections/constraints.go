@@ -27,6 +27,14 @@ const (
 	// TabularNamespaceFK: the namespace is gone (create, rename), or still holds
 	// tables or views (drop).
 	TabularNamespaceFK = "tabular_namespace_fk"
+	// DroppedNamespaceVacant: something that was dropped softly can come back into
+	// the namespace (drop).
+	DroppedNamespaceVacant = "dropped_namespace_vacant"
+	// DroppedWarehouseFK: the warehouse holds what was dropped softly, or whose
+	// files are still to be deleted (delete).
+	DroppedWarehouseFK = "dropped_warehouse_fk"
+	// DroppedNamespaceWarehouseFK: the same for dropped trees.
+	DroppedNamespaceWarehouseFK = "dropped_namespace_warehouse_fk"
 	// DestinationNameKey: another destination has that name.
 	DestinationNameKey = "destination_name_key"
 	// LocationClaimOverlap: the location lies below, above or at one that

@@ -28,16 +28,17 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	at := place{r.Warehouse, catalog.MainBranch}
 	switch e := event.(type) {
 	case *catalog.NamespaceCreated:
-		return deriveNamespaceCreated(r, at, e), nil
+		return []change{at.namespaceRow(r.Version, r.Stream, e.Namespace, e.Ancestors, e.Properties)}, nil
 	case *catalog.NamespacePropertiesUpdated:
 		return []change{{
 			table: namespaceTable, action: updateRow, key: at.key(r.Stream), order: at.order(e.Namespace.Fold()),
 			set: []string{"properties", "stream_version"}, values: []any{string(e.Properties), r.Version},
 		}}, nil
 	case *catalog.NamespaceDropped:
-		// The deepest first: a row cannot go while another names it as its parent.
-		height := string([]byte{byte(255 - len(e.Namespace))})
-		return []change{{table: namespaceTable, action: deleteRow, key: at.key(r.Stream), order: at.order(height + e.Namespace.Fold())}}, nil
+		if e.Soft != nil {
+			return at.treeDropped(r, e.Soft), nil
+		}
+		return []change{at.namespaceGone(r.Stream, e.Namespace)}, nil
 	case *catalog.TableCreated:
 		return append([]change{at.tabular(r, &e.TableName, e.TableUUID)}, at.claims(r, e.Claims, nil, e.Vacant)...), nil
 	case *catalog.TableCommitted:
@@ -61,6 +62,9 @@ func derive(r *eventstore.Record, event catalog.Event) ([]change, error) {
 	if list, ok := deriveCleanUp(r, at, event); ok {
 		return list, nil
 	}
+	if list, ok := deriveSoftDelete(r, at, event); ok {
+		return list, nil
+	}
 	if list, ok := deriveView(r, at, event); ok {
 		return list, nil
 	}
@@ -76,28 +80,9 @@ func (p place) key(object ids.ID) []any {
 
 func (p place) order(name string) string { return orderKey(name, p.warehouse, p.branch) }
 
-func deriveNamespaceCreated(r *eventstore.Record, at place, e *catalog.NamespaceCreated) []change {
-	var parent any
-	if len(e.Ancestors) > 0 {
-		parent = uuid(e.Ancestors[0])
-	}
-	path := e.Namespace.Fold()
-	return []change{{
-		table: namespaceTable, key: at.key(r.Stream), order: at.order(path),
-		values: []any{
-			parent, uuids(e.Ancestors), []string(e.Namespace), path, catalog.FoldName(e.Namespace.Name()), false,
-			string(e.Properties), r.Version,
-		},
-	}}
-}
-
 // tabular is the row of a new table.
 func (p place) tabular(r *eventstore.Record, name *catalog.TableName, tableUUID ids.ID) change {
-	folded := catalog.FoldName(name.Name)
-	return change{
-		table: tabularTable, key: p.key(r.Stream), order: orderKey(folded, p.warehouse, p.branch, name.NamespaceID),
-		values: []any{uuid(name.NamespaceID), r.StreamType, name.Name, folded, uuid(tableUUID), false, r.Version},
-	}
+	return p.named(r.Version, r.Stream, catalog.Entity(r.StreamType), name, tableUUID)
 }
 
 // claims releases and adds location claims of the record's object. What is
@@ -126,12 +111,7 @@ func (p place) renamed(r *eventstore.Record, from, to *catalog.TableName) []chan
 		values: []any{uuid(to.NamespaceID), to.Name, folded, r.Version},
 	}}
 	if from.NamespaceID != to.NamespaceID {
-		// Rights are inherited: another parent changes what a cached decision
-		// rests on.
-		list = append(list, change{
-			table: projectTable, action: updateRow, key: []any{uuid(r.Project)}, order: orderKey("", r.Project),
-			set: []string{"authz_mark"}, values: []any{uuid(r.ID)},
-		})
+		list = append(list, parentChanged(r))
 	}
 	return list
 }
@@ -176,7 +156,7 @@ func (p place) pending(r *eventstore.Record, name *catalog.TableName, tableUUID 
 		table: droppedTable, key: p.key(r.Stream), order: p.order(string(r.Stream[:])),
 		values: []any{
 			r.StreamType, uuid(name.NamespaceID), []string(name.Namespace), name.Name, uuid(tableUUID), pointer,
-			purge, r.Time.UTC(), expires, uuid(r.ID), r.Version, false, false,
+			purge, r.Time.UTC(), expires, uuid(r.ID), r.Version, false, false, nil,
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -16,6 +17,9 @@ import (
 //go:embed sql/dropped.sql
 var droppedSQL string
 
+//go:embed sql/dropped_tree.sql
+var droppedTreeSQL string
+
 //go:embed sql/holders.sql
 var holdersSQL string
 
@@ -23,7 +27,9 @@ var holdersSQL string
 type Dropped struct {
 	Member
 	PurgeRequested bool
-	Expires        bool   // it can come back until a time that is not over
+	Expires        bool // it can come back, until its expiry has been carried out
+	ExpiresAt      time.Time
+	DropRoot       ids.ID // the namespace that it was dropped with, Nil if by itself
 	Purging        bool   // the first of its files may be gone
 	KeepsData      bool   // the purge that has started keeps the data files
 	DropEvent      ids.ID // the drop that it is about
@@ -42,9 +48,12 @@ func (c Claims) Dropped(ctx context.Context, warehouse, object ids.ID) (Dropped,
 	d, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (Dropped, error) {
 		var d Dropped
 		var pointer pgtype.Text
+		var expires pgtype.Timestamptz
+		var root pgtype.UUID
 		err := row.Scan((*string)(&d.Kind), (*[16]byte)(&d.ID), (*[16]byte)(&d.Namespace), &d.Levels, &d.Name, (*[16]byte)(&d.UUID),
-			&d.Pointer, &d.PurgeRequested, &d.Expires, &d.Purging, &d.KeepsData, (*[16]byte)(&d.DropEvent), &d.Version, &pointer, &d.Claims, &d.Vacant)
+			&d.Pointer, &d.PurgeRequested, &expires, &root, &d.Purging, &d.KeepsData, (*[16]byte)(&d.DropEvent), &d.Version, &pointer, &d.Claims, &d.Vacant)
 		d.Pointer = pointer.String // the guard's, which the next commit has to name
+		d.Expires, d.ExpiresAt, d.DropRoot = expires.Valid, expires.Time.UTC(), root.Bytes
 		return d, err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -54,6 +63,53 @@ func (c Claims) Dropped(ctx context.Context, warehouse, object ids.ID) (Dropped,
 		return Dropped{}, false, fmt.Errorf("read a dropped object: %w", err)
 	}
 	return d, true, nil
+}
+
+// DroppedTree is a namespace that was dropped with all that stood in it.
+type DroppedTree struct {
+	Root           ids.ID
+	PurgeRequested bool
+	ExpiresAt      time.Time
+	DropEvent      ids.ID
+	Namespaces     []Member // parents first: the first one is the root
+	Parents        []ids.ID // of these, Nil at the top
+	Tabulars       []Member // what was dropped with it and has not left it since
+}
+
+// DroppedTree returns a dropped tree by its root; false when there is none.
+func (c Claims) DroppedTree(ctx context.Context, warehouse, root ids.ID) (DroppedTree, bool, error) {
+	rows, err := c.db.Query(ctx, droppedTreeSQL, [16]byte(warehouse), [16]byte(catalog.MainBranch), [16]byte(root))
+	if err != nil {
+		return DroppedTree{}, false, fmt.Errorf("read a dropped tree: %w", err)
+	}
+	t := DroppedTree{Root: root}
+	for rows.Next() {
+		var m Member
+		var uuid, parent pgtype.UUID
+		var pointer, properties pgtype.Text
+		var purge bool
+		var expires time.Time
+		var event [16]byte
+		var depth int
+		err := rows.Scan((*string)(&m.Kind), (*[16]byte)(&m.ID), (*[16]byte)(&m.Namespace), &m.Levels, &m.Name, &uuid, &m.Version,
+			(*[16]byte)(&m.Mark), &pointer, &parent, &properties, &purge, &expires, &event, &m.Claims, &depth)
+		if err != nil {
+			rows.Close()
+			return DroppedTree{}, false, fmt.Errorf("read a dropped tree: %w", err)
+		}
+		m.UUID, m.Pointer = uuid.Bytes, pointer.String
+		if m.Kind != catalog.EntityNamespace {
+			t.Tabulars = append(t.Tabulars, m)
+			continue
+		}
+		m.Properties = []byte(properties.String)
+		t.Namespaces, t.Parents = append(t.Namespaces, m), append(t.Parents, parent.Bytes)
+		t.PurgeRequested, t.ExpiresAt, t.DropEvent = purge, expires.UTC(), event
+	}
+	if err := rows.Err(); err != nil {
+		return DroppedTree{}, false, fmt.Errorf("read a dropped tree: %w", err)
+	}
+	return t, len(t.Namespaces) > 0, nil
 }
 
 // Holder is an object that claims a location.

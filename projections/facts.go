@@ -57,7 +57,7 @@ type ProjectFacts struct {
 }
 
 // WarehouseFacts are about a warehouse; Exists is false when it is unknown.
-// StorageProfile and AllowedFormats are shared and must not be written to.
+// StorageProfile, AllowedFormats and ExpirationSeconds are shared and must not be written to.
 type WarehouseFacts struct {
 	Exists         bool
 	ID             ids.ID
@@ -68,8 +68,11 @@ type WarehouseFacts struct {
 	StorageProfile []byte // JSON as in the event; immutable for one mark
 	DefaultFormat  int    // format version of new tables
 	AllowedFormats []int
-	UpdatedAt      time.Time
-	Protected      bool
+	// ExpirationSeconds is how long what is dropped can come back; nil where a drop
+	// is for good. Shared as well.
+	ExpirationSeconds *int64
+	UpdatedAt         time.Time
+	Protected         bool
 }
 
 // NamespaceFacts are about a namespace; Exists is false when it is unknown.

@@ -67,6 +67,7 @@ type step struct {
 	dormant bool // the stream is dormant before
 	sleeps  bool // and afterwards
 	held    []*object
+	along   []*object // of a tree: the event speaks for them
 }
 
 // commitOf makes one commit of the steps.
@@ -89,8 +90,15 @@ func commitOf(t testing.TB, steps ...step) *eventstore.Commit {
 		for _, held := range s.held {
 			c.Streams = append(c.Streams, eventstore.Stream{ID: held.id, Mode: eventstore.Held})
 		}
+		record := testIDs.New()
+		for _, o := range s.along {
+			c.Streams = append(c.Streams, eventstore.Stream{
+				ID: o.id, Mode: eventstore.Shifted, SpokenFor: record, Version: o.version, Pointer: o.pointer, NextPointer: o.pointer,
+				Dormant: s.dormant, NextDormant: s.sleeps, Close: s.close,
+			})
+		}
 		c.Records = append(c.Records, eventstore.Record{
-			ID: testIDs.New(), Stream: s.on.id, StreamType: string(s.on.entity), Type: typ, DataSchema: schema,
+			ID: record, Stream: s.on.id, StreamType: string(s.on.entity), Type: typ, DataSchema: schema,
 			Time: testTime, Actor: testIDs.New(), RequestID: testIDs.New(), Warehouse: s.on.warehouse, Project: s.on.project, Data: data,
 		})
 	}

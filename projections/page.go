@@ -105,6 +105,15 @@ func (p *page) add(c *change) error {
 	return nil
 }
 
+func (p *page) addAll(changes []change) error {
+	for i := range changes {
+		if err := p.add(&changes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deletes, inserts and updates of a table; updates are grouped by the columns
 // that they set.
 func (p *page) deletes(t *table) (list []*rowState) {

@@ -73,6 +73,7 @@ func (w *world) history() (warehouse *object) {
 	}})
 	w.destinations()
 	w.cleanUps(kept)
+	w.softDrops(wh, a, inner)
 	return wh
 }
 
@@ -334,7 +335,7 @@ func TestRebuildMendsAndKeepsItsShape(t *testing.T) {
 		t.Errorf("the shape was\n%s\nand is\n%s", before, after)
 	}
 	super := w.db.Connect(t, pgtest.RoleSuper)
-	if _, err := super.Exec(t.Context(), "TRUNCATE rm.server, rm.project, rm.warehouse, rm.namespace, rm.tabular, rm.location_claim, rm.dropped"); err != nil {
+	if _, err := super.Exec(t.Context(), "TRUNCATE rm.server, rm.project, rm.warehouse, rm.namespace, rm.tabular, rm.location_claim, rm.dropped, rm.dropped_namespace"); err != nil {
 		t.Fatal(err)
 	}
 	report := w.rebuild()

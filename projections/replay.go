@@ -79,23 +79,18 @@ func (r *replayer) changesOf(e *eventstore.Entry, p *page) error {
 		if changes, err = derive(&e.Record, event); err != nil {
 			return err
 		}
-		for i := range changes {
-			if err := p.add(&changes[i]); err != nil {
-				return err
-			}
+		if err := p.addAll(changes); err != nil {
+			return err
 		}
 		if r.documents {
 			r.noteCleanUp(e, event)
-			if c, ok := documentRow(&e.Record, event); ok {
-				if err := p.add(&c); err != nil {
-					return err
-				}
+			if err := p.addAll(documentRows(&e.Record, event)); err != nil {
+				return err
 			}
 		}
 	}
 	if r.guards {
-		g := deriveGuard(&e.Record, event)
-		return p.add(&g)
+		return p.addAll(deriveGuards(&e.Record, event))
 	}
 	return nil
 }

@@ -132,6 +132,7 @@ type resolveRow struct {
 	profile          []byte
 	defaultFormat    pgtype.Int2
 	allowedFormats   []int16
+	expiration       *int64
 	updatedAt        pgtype.Timestamptz
 
 	namespace        pgtype.UUID
@@ -162,7 +163,7 @@ func (w *resolveRow) targets() []any {
 	return []any{
 		&w.ord, &w.now, &w.server, &w.project, &w.authzMark, &w.projectName,
 		&w.warehouse, &w.warehouseVersion, &w.warehouseMark, &w.warehouseName, &w.active, &w.wProtected,
-		&w.profile, &w.defaultFormat, &w.allowedFormats, &w.updatedAt,
+		&w.profile, &w.defaultFormat, &w.allowedFormats, &w.updatedAt, &w.expiration,
 		&w.namespace, &w.ancestors, &w.nProtected, &w.namespaceVersion, &w.namespaceMark, &w.levels, &w.properties,
 		&w.parent, &w.parentAncestors,
 		&w.tabular, &w.kind, &w.name, &w.tableUUID, &w.tProtected, &w.tabularVersion, &w.tabularMark, &w.pointer,
@@ -340,7 +341,7 @@ func (w *resolveRow) warehouseFacts(r *SharedResolver, f *Facts, known *knownWar
 	f.Warehouse = WarehouseFacts{
 		Exists: true, ID: w.warehouse.Bytes, Name: w.warehouseName.String, Active: w.active.Bool,
 		Version: w.warehouseVersion.Int64, Mark: mark, StorageProfile: w.profile,
-		DefaultFormat: int(w.defaultFormat.Int16), AllowedFormats: formats,
+		DefaultFormat: int(w.defaultFormat.Int16), AllowedFormats: formats, ExpirationSeconds: w.expiration,
 		UpdatedAt: w.updatedAt.Time.UTC(), Protected: w.wProtected.Bool,
 	}
 	w.profile = nil // the next row gets bytes of its own

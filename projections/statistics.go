@@ -43,44 +43,44 @@ func (s *statistics) add(e *eventstore.Entry, changes []change) {
 		s.gone[e.Stream] = true
 		return
 	}
-	n := livingBy(e, changes)
-	switch {
-	case n == 0:
-	case e.StreamType == string(catalog.EntityView):
-		s.count(e, e.Warehouse, 0, n)
-	default:
-		s.count(e, e.Warehouse, n, 0)
+	if tables, views := livingBy(e, changes); tables != 0 || views != 0 {
+		s.count(e, e.Warehouse, tables, views)
 	}
 }
 
-// livingBy is by how many the living tables or views become more. An erased
-// payload makes no changes; what its type and version say is enough.
-func livingBy(e *eventstore.Entry, changes []change) int64 {
+// livingBy is by how many the living tables and views become more. An erased
+// payload makes no changes; what its type and version say is enough, but for the
+// event of a whole tree, whose numbers were in it.
+func livingBy(e *eventstore.Entry, changes []change) (tables, views int64) {
+	add := func(kind string, n int64) {
+		if kind == string(catalog.EntityView) {
+			views += n
+		} else {
+			tables += n
+		}
+	}
 	if e.Erased {
 		switch {
 		case !isTabular(e):
-			return 0
-		case e.Version == 1:
-			return 1
+		case e.Version == 1, strings.HasSuffix(e.Type, ".undropped"):
+			add(e.StreamType, 1)
 		case strings.HasSuffix(e.Type, ".dropped"):
-			return -1
+			add(e.StreamType, -1)
 		}
-		return 0
+		return tables, views
 	}
-	var n int64
 	for i := range changes {
-		if changes[i].table != tabularTable {
-			continue
-		}
-		switch changes[i].action {
-		case insertRow:
-			n++
-		case deleteRow:
-			n--
-		case updateRow:
+		c := &changes[i]
+		switch {
+		case c.table == tabularTable && c.action == insertRow:
+			add(c.values[1].(string), 1)
+		case c.table == tabularTable && c.action == deleteRow && isTabular(e):
+			add(e.StreamType, -1)
+		case c.table == droppedTable && c.action == insertRow && !isTabular(e): // of a tree
+			add(c.values[0].(string), -1)
 		}
 	}
-	return n
+	return tables, views
 }
 
 func isTabular(e *eventstore.Entry) bool {

@@ -141,7 +141,15 @@ var (
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"object_id", "uuid"}, {"kind", "text"}, {"namespace_id", "uuid"},
 			{"namespace", "text[]"}, {"name", "text"}, {"table_uuid", "uuid"}, {"metadata_location", "text"}, {"purge_requested", "boolean"},
 			{"dropped_at", "timestamptz"}, {"expires_at", "timestamptz"}, {"drop_event", "uuid"}, {"stream_version", "bigint"},
-			{"purging", "boolean"}, {"keeps_data", "boolean"},
+			{"purging", "boolean"}, {"keeps_data", "boolean"}, {"drop_root", "uuid"},
+		},
+	}
+	droppedNamespaceTable = &table{
+		schema: "rm", name: "dropped_namespace", why: "namespaces that were dropped with all in them and can come back", keys: 3, rank: 0, inline: true,
+		columns: []column{
+			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"namespace_id", "uuid"}, {"drop_root", "uuid"}, {"parent_id", "uuid"},
+			{"levels", "text[]"}, {"properties", "text"}, {"purge_requested", "boolean"}, {"dropped_at", "timestamptz"},
+			{"expires_at", "timestamptz"}, {"drop_event", "uuid"}, {"stream_version", "bigint"},
 		},
 	}
 	destinationTable = &table{
@@ -168,5 +176,5 @@ var (
 )
 
 func derivedTables() []*table {
-	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, destinationTable, cleanUpTable, streamTable}
+	return []*table{serverTable, projectTable, warehouseTable, namespaceTable, tabularTable, claimTable, droppedTable, droppedNamespaceTable, destinationTable, cleanUpTable, streamTable}
 }

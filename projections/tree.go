@@ -31,6 +31,9 @@ type Member struct {
 	Mark      ids.ID   // guard
 	Pointer   string   // guard: the metadata location of a table or view
 	Claims    []string // canonical location keys, in "C" order
+	// Ancestors and Properties are those of a namespace.
+	Ancestors  []ids.ID
+	Properties []byte
 }
 
 // Tree returns up to limit objects of the tree of a namespace, in an order in
@@ -45,10 +48,14 @@ func (c Claims) Tree(ctx context.Context, warehouse, namespace ids.ID, limit int
 	members, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Member, error) {
 		var m Member
 		var uuid pgtype.UUID
-		var pointer pgtype.Text
+		var pointer, properties pgtype.Text
+		var ancestors [][16]byte
 		err := row.Scan((*string)(&m.Kind), (*[16]byte)(&m.ID), (*[16]byte)(&m.Namespace), &m.Levels, &m.Name, &uuid,
-			&m.Protected, &m.Version, (*[16]byte)(&m.Mark), &pointer, &m.Claims)
-		m.UUID, m.Pointer = uuid.Bytes, pointer.String
+			&m.Protected, &m.Version, (*[16]byte)(&m.Mark), &pointer, &m.Claims, &ancestors, &properties)
+		m.UUID, m.Pointer, m.Properties = uuid.Bytes, pointer.String, []byte(properties.String)
+		for _, id := range ancestors {
+			m.Ancestors = append(m.Ancestors, id)
+		}
 		return m, err
 	})
 	if err != nil {

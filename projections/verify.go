@@ -153,10 +153,7 @@ func (v *verifier) moved(ctx context.Context, d *namedDocument) (bool, error) {
 		if file := fileOf(event); file != nil {
 			moved = file.MetadataLocation != d.location
 		}
-		switch event.(type) {
-		case *catalog.TableDropped, *catalog.ViewDropped:
-			moved = true
-		}
+		moved = moved || ends(event)
 		return nil
 	})
 	return moved, err

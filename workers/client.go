@@ -127,6 +127,7 @@ func (c *Config) kinds() *river.Workers {
 	river.AddWorker(bundle, &purger{config: *c, pace: deletions})
 	river.AddWorker(bundle, &cleaner{config: *c, pace: deletions})
 	river.AddWorker(bundle, &cleanSweeper{config: *c})
+	river.AddWorker(bundle, &expirer{config: *c})
 	river.AddWorker(bundle, &sweeper{pool: c.Pool})
 	river.AddWorker(bundle, &taskLog{pool: c.Pool})
 	river.AddWorker(bundle, newChores(c.Chores))

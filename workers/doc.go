@@ -1,12 +1,12 @@
 // Package workers holds what the server does later and by itself: River jobs,
-// one file a kind. Today it purges: it deletes the files of tables and views that
-// were dropped so.
+// one file a kind. It ends what was dropped softly when its time is over, and
+// purges: it deletes the files of tables and views that were dropped so.
 //
 // A job carries ids, never state, and finds out what there is to do when it runs;
 // it may run twice, at the same time too, and be ended at any moment. The truth
-// is in the read models: rm.dropped says what waits to be purged, a job is only
-// what brings it about, and the sweep makes jobs that are missing, after a
-// restore or a rebuild.
+// is in the read models: rm.dropped and rm.dropped_namespace say what expires and
+// what waits to be purged, a job is only what brings it about, and the sweep makes
+// jobs that are missing, after a restore or a rebuild.
 //
 // Invariants:
 //

@@ -14,6 +14,9 @@ import (
 //go:embed sql/sweep.sql
 var sweepSQL string
 
+//go:embed sql/sweep_expiry.sql
+var sweepExpirySQL string
+
 //go:embed sql/lease_sweep.sql
 var leaseSweepSQL string
 
@@ -85,11 +88,23 @@ func (s *sweeper) Work(ctx context.Context, _ *river.Job[sweepArgs]) error {
 
 // sweep inserts the jobs that are missing and returns how many they were.
 func sweep(ctx context.Context, pool *pgxpool.Pool) (int64, error) {
-	var made int64
+	purges, err := sweepKind(ctx, pool, sweepSQL, PurgeArgs{}, queuePurge)
+	if err != nil {
+		return purges, fmt.Errorf("look for purges without a job: %w", err)
+	}
+	expiries, err := sweepKind(ctx, pool, sweepExpirySQL, ExpireArgs{}, queueUpkeep)
+	if err != nil {
+		return purges + expiries, fmt.Errorf("look for expiries without a job: %w", err)
+	}
+	return purges + expiries, nil
+}
+
+// sweepKind inserts the missing jobs of one kind, page by page.
+func sweepKind(ctx context.Context, pool *pgxpool.Pool, sql string, args river.JobArgs, queue string) (made int64, err error) {
 	for {
-		tag, err := pool.Exec(ctx, sweepSQL, PurgeArgs{}.Kind(), queuePurge, sweepPage)
+		tag, err := pool.Exec(ctx, sql, args.Kind(), queue, sweepPage)
 		if err != nil {
-			return made, fmt.Errorf("look for purges without a job: %w", err)
+			return made, err
 		}
 		made += tag.RowsAffected()
 		if tag.RowsAffected() < sweepPage {

@@ -76,7 +76,7 @@ func takeLease(ctx context.Context, config *Config, in commands.Purge) (*lease, 
 		return nil, nil, fmt.Errorf("take the lease: %w", err)
 	}
 	var text string
-	err = config.Pool.QueryRow(ctx, leaseReportSQL, [16]byte(in.Drop)).Scan(&text)
+	err = config.Pool.QueryRow(ctx, leaseReportSQL, [16]byte(in.Drop), [16]byte(in.Object)).Scan(&text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errLost
 	}
@@ -102,7 +102,7 @@ func (l *lease) holds() bool {
 // renew begins a new term, or returns errLost.
 func (l *lease) renew(ctx context.Context) error {
 	asked := l.config.Clock.Now()
-	tag, err := l.config.Pool.Exec(ctx, leaseRenewSQL, [16]byte(l.in.Drop), [16]byte(l.run), l.config.lease.Microseconds())
+	tag, err := l.config.Pool.Exec(ctx, leaseRenewSQL, [16]byte(l.in.Drop), [16]byte(l.run), l.config.lease.Microseconds(), [16]byte(l.in.Object))
 	if err != nil {
 		return fmt.Errorf("renew the lease: %w", err)
 	}
@@ -138,7 +138,7 @@ func (l *lease) settle(ctx context.Context, report deletedReport) error {
 	if err != nil {
 		return fmt.Errorf("write what was deleted: %w", err)
 	}
-	tag, err := l.config.Pool.Exec(ctx, leaseSettleSQL, [16]byte(l.in.Drop), [16]byte(l.run), string(text))
+	tag, err := l.config.Pool.Exec(ctx, leaseSettleSQL, [16]byte(l.in.Drop), [16]byte(l.run), string(text), [16]byte(l.in.Object))
 	if err != nil {
 		return fmt.Errorf("end the lease: %w", err)
 	}
@@ -153,14 +153,14 @@ func (l *lease) settle(ctx context.Context, report deletedReport) error {
 func (l *lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if _, err := l.config.Pool.Exec(ctx, leaseReleaseSQL, [16]byte(l.in.Drop), [16]byte(l.run)); err != nil {
+	if _, err := l.config.Pool.Exec(ctx, leaseReleaseSQL, [16]byte(l.in.Drop), [16]byte(l.run), [16]byte(l.in.Object)); err != nil {
 		l.config.Logger.WarnContext(ctx, "a purge rests until its lease expires", "object", l.in.Object.String(), "error", err)
 	}
 }
 
 // endLease forgets the lease of a purge that the log says is over.
 func endLease(ctx context.Context, config *Config, in commands.Purge) error {
-	if _, err := config.Pool.Exec(ctx, leaseEndSQL, [16]byte(in.Drop)); err != nil {
+	if _, err := config.Pool.Exec(ctx, leaseEndSQL, [16]byte(in.Drop), [16]byte(in.Object)); err != nil {
 		return fmt.Errorf("forget the lease: %w", err)
 	}
 	return nil

@@ -65,7 +65,7 @@ func (a *API) Routes() []wire.Route {
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/protection", Operation: "setWarehouseProtection", Handle: a.setWarehouseProtection},
 		{Method: http.MethodPost, Template: "/v1/warehouse/{warehouse_id}/search-tabular", Operation: "searchTabular", Handle: a.searchTabular},
 		{Method: http.MethodGet, Template: "/v1/warehouse/{warehouse_id}/statistics", Operation: "getWarehouseStatistics", Handle: a.warehouseStatistics},
-	}, slices.Concat(a.protectionRoutes(), a.destinationRoutes(), a.eventRoutes(), a.taskRoutes())...)
+	}, slices.Concat(a.protectionRoutes(), a.deletedRoutes(), a.destinationRoutes(), a.eventRoutes(), a.taskRoutes())...)
 }
 
 // project finds the project that a request is about: that of the path, of the

@@ -1,2 +1,2 @@
 -- What a purge reported when all was deleted.
-SELECT report FROM ops.purge_lease WHERE drop_event = $1 AND report IS NOT NULL
+SELECT report FROM ops.purge_lease WHERE drop_event = $1 AND object_id = $2 AND report IS NOT NULL

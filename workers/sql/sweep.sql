@@ -9,7 +9,7 @@ SELECT jsonb_build_object('warehouse', d.warehouse_id, 'object', d.object_id, 'd
  WHERE d.purge_requested AND d.expires_at IS NULL
    AND NOT EXISTS (
        SELECT FROM river.river_job j
-        WHERE j.args @> jsonb_build_object('drop', d.drop_event) AND j.kind = $1
+        WHERE j.args @> jsonb_build_object('object', d.object_id, 'drop', d.drop_event) AND j.kind = $1
           AND j.state IN ('available', 'discarded', 'pending', 'retryable', 'running', 'scheduled'))
  ORDER BY d.object_id
  LIMIT $3

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
 	"github.com/icecore-catalog/icecore/catalog"
@@ -52,7 +53,18 @@ func describe(e *eventstore.Entry) described {
 	case *catalog.NamespacePropertiesUpdated:
 		return described{levels(v.Namespace), properties(v.Updated, v.Removed)}
 	case *catalog.NamespaceDropped:
+		if v.Soft != nil {
+			return described{levels(v.Namespace), join(counts(&v.Soft.Tree), canComeBack(v.Soft.ExpiresAtMS, v.Soft.PurgeRequested))}
+		}
 		return described{levels(v.Namespace), ""}
+	case *catalog.NamespaceUndropped:
+		words := counts(&v.Tree)
+		if !slices.Equal(v.From, v.To) {
+			words = join("was "+levels(v.From), words)
+		}
+		return described{levels(v.To), words}
+	case *catalog.NamespaceExpired:
+		return described{levels(v.Namespace), join(fmt.Sprintf("with %d tables and views", len(v.Tabulars)), filesOf(v.PurgeRequested))}
 	case *catalog.TableCreated:
 		return described{table(v.TableName), join(fmt.Sprintf("format v%d", v.Format), snapshots(v.Snapshots))}
 	case *catalog.TableCommitted:
@@ -66,11 +78,14 @@ func describe(e *eventstore.Entry) described {
 		}
 		return described{table(v.TableName), words}
 	case *catalog.TableDropped:
-		words := "files stay"
-		if v.PurgeRequested {
-			words = "purge requested"
+		if v.ExpiresAtMS != nil {
+			return described{table(v.TableName), canComeBack(*v.ExpiresAtMS, v.PurgeRequested)}
 		}
-		return described{table(v.TableName), words}
+		return described{table(v.TableName), filesOf(v.PurgeRequested)}
+	case *catalog.TableUndropped:
+		return described{table(v.To), "was dropped as " + table(v.From)}
+	case *catalog.TableExpired:
+		return described{table(v.TableName), filesOf(v.PurgeRequested)}
 	case *catalog.TablePurgeStarted:
 		return described{table(v.TableName), outside(&v.PurgeStarted)}
 	case *catalog.TablePurged:
@@ -92,13 +107,34 @@ func describe(e *eventstore.Entry) described {
 	case *catalog.ViewRegistered:
 		return described{table(v.ViewName), "from " + small(v.MetadataLocation, 100)}
 	case *catalog.ViewDropped:
-		words := "files stay"
-		if v.PurgeRequested {
-			words = "purge requested"
+		if v.ExpiresAtMS != nil {
+			return described{table(v.ViewName), canComeBack(*v.ExpiresAtMS, v.PurgeRequested)}
 		}
-		return described{table(v.ViewName), words}
+		return described{table(v.ViewName), filesOf(v.PurgeRequested)}
+	case *catalog.ViewUndropped:
+		return described{table(v.To), "was dropped as " + table(v.From)}
+	case *catalog.ViewExpired:
+		return described{table(v.TableName), filesOf(v.PurgeRequested)}
 	}
 	return described{e.Stream.String(), ""}
+}
+
+// filesOf says what becomes of the files of what was dropped.
+func filesOf(purge bool) string {
+	if purge {
+		return "purge requested"
+	}
+	return "files stay"
+}
+
+// canComeBack says until when a drop can be undone, and what comes then.
+func canComeBack(untilMS int64, purge bool) string {
+	return "can come back until " + time.UnixMilli(untilMS).UTC().Format(time.RFC3339) + "; then " + filesOf(purge)
+}
+
+// counts says how much a tree holds.
+func counts(t *catalog.Tree) string {
+	return fmt.Sprintf("%d namespaces, %d tables and views", len(t.Namespaces), len(t.Tabulars))
 }
 
 // outside says how many files a purge leaves because they lie elsewhere.

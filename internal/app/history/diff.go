@@ -132,6 +132,12 @@ func (o *Object) apply(e *eventstore.Entry) {
 	case *catalog.TableDropped:
 		o.Dropped = true
 		o.move(v.MetadataLocation, "")
+	case *catalog.TableUndropped:
+		o.undropped(&v.Undropped)
+	case *catalog.ViewUndropped:
+		o.undropped(&v.Undropped)
+	case *catalog.NamespaceUndropped:
+		o.Dropped = false
 	case *catalog.ViewCreated:
 		o.Created = true
 		o.To = v.MetadataLocation
@@ -149,6 +155,15 @@ func (o *Object) apply(e *eventstore.Entry) {
 	case *catalog.ViewDropped:
 		o.Dropped = true
 		o.move(v.MetadataLocation, "")
+	}
+}
+
+// undropped gives an object its life back, perhaps under another name.
+func (o *Object) undropped(e *catalog.Undropped) {
+	o.Dropped = false
+	o.move(e.MetadataLocation, e.MetadataLocation)
+	if from := table(e.From); o.Was == "" && from != table(e.To) {
+		o.Was = from
 	}
 }
 
