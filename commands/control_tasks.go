@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
@@ -46,9 +45,7 @@ type TaskOwner struct{ Warehouse, Project ids.ID }
 type ControlledTask struct {
 	ID    ids.ID
 	Queue string
-	Open  bool           // it has not ended, or not well
-	Kind  catalog.Entity // of the dropped object that it is about, if it is about one
-	Drop  Expiry         // that object, and its drop
+	Purge Purge // what it is about, if it is about a dropped object
 }
 
 // TaskControl carries out what can be done with tasks; workers do it.
@@ -103,10 +100,7 @@ func (s *Service) ControlTasks(ctx context.Context, call Call, in ControlTasks) 
 	case TaskCancel:
 		return s.cancelTasks(ctx, call, tasks)
 	case TaskRunNow:
-		if err := s.expireNow(ctx, call, tasks); err != nil {
-			return err
-		}
-		err = s.deps.Tasks.Run(ctx, in.Tasks, time.Time{}) // of an expiry, to find that it is over
+		err = s.deps.Tasks.Run(ctx, in.Tasks, time.Time{})
 	case TaskRunAt:
 		err = s.deps.Tasks.Run(ctx, in.Tasks, in.At)
 	default:
@@ -118,35 +112,8 @@ func (s *Service) ControlTasks(ctx context.Context, call Call, in ControlTasks) 
 	return nil
 }
 
-// expireNow ends at once, in the caller's name, what was dropped softly and whose
-// expiry is to run now.
-func (s *Service) expireNow(ctx context.Context, call Call, tasks []ControlledTask) error {
-	for i := range tasks {
-		if !tasks[i].Open || tasks[i].Queue != catalog.QueueExpiry {
-			continue
-		}
-		if err := s.expireFor(ctx, call, tasks[i].Drop, true); err != nil && !errors.Is(err, ErrExpiryOver) {
-			return err
-		}
-	}
-	return nil
-}
-
-// cancelTasks calls tasks off. An expiry that is called off gives the object its
-// life back, all or none of them; that needs the rights of an undrop, too.
+// cancelTasks calls tasks off.
 func (s *Service) cancelTasks(ctx context.Context, call Call, tasks []ControlledTask) error {
-	var back Undrop
-	for i := range tasks {
-		if t := &tasks[i]; t.Open && t.Queue == catalog.QueueExpiry {
-			back.Warehouse = t.Drop.Warehouse
-			back.Targets = append(back.Targets, UndropTarget{Kind: t.Kind, Object: t.Drop.Object})
-		}
-	}
-	if len(back.Targets) > 0 {
-		if err := s.Undrop(ctx, call, back); err != nil {
-			return err
-		}
-	}
 	list := make([]ids.ID, len(tasks))
 	for i, t := range tasks {
 		list[i] = t.ID

@@ -218,13 +218,10 @@ func (r *SharedResolver) release(number int64) {
 // serve answers those that wait, a statement after the other, on a slot that it
 // gives up in the end. number is that of the statement that the slot was for.
 func (r *SharedResolver) serve(number int64) {
-	for {
-		ctx, b, next := r.take(number)
-		if b == nil {
-			return
-		}
+	ctx, b, number := r.take(number)
+	for b != nil {
 		r.run(ctx, b)
-		number = next
+		ctx, b, number = r.take(number)
 	}
 }
 

@@ -248,3 +248,4 @@ func TestTheTablesOfATreeArePurgedAtOnce(t *testing.T) {
 		t.Errorf("%d purges, left %v", len(waiting), w.left())
 	}
 }
+

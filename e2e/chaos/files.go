@@ -13,9 +13,10 @@ import (
 )
 
 // checkFiles loads every table and view that lives and looks for every file that
-// its metadata reaches: pointer, metadata log, manifest lists, manifests, data.
-func (r *rig) checkFiles(ctx context.Context, c *client, homes []*warehouse) (*problems, string, error) {
-	p := &problems{}
+// its metadata reaches: pointer, metadata log, manifest lists, manifests, data. live
+// are the tables' folders.
+func (r *rig) checkFiles(ctx context.Context, c *client, homes []*warehouse) (p *problems, live map[string]bool, figure string, err error) {
+	p, live = &problems{}, map[string]bool{}
 	tables, files := 0, 0
 	look := func(of, location string) ([]byte, bool) {
 		files++
@@ -28,19 +29,19 @@ func (r *rig) checkFiles(ctx context.Context, c *client, homes []*warehouse) (*p
 	for _, w := range homes {
 		namespaces, err := c.names(ctx, w.prefix+"/namespaces", "namespaces")
 		if err != nil {
-			return nil, "", err
+			return nil, nil, "", err
 		}
 		for _, ns := range namespaces {
 			list, err := c.names(ctx, w.namespacePath(ns)+"/tables", "identifiers")
 			if err != nil {
-				return nil, "", err
+				return nil, nil, "", err
 			}
 			for _, name := range list {
 				tables++
 				of := w.name + "." + ns + "." + name
 				a, err := c.get(ctx, w.namespacePath(ns)+"/tables/"+name)
 				if err != nil {
-					return nil, "", err
+					return nil, nil, "", err
 				}
 				if a.status != http.StatusOK {
 					p.add("load %s: %d %.300s", of, a.status, a.body)
@@ -48,8 +49,9 @@ func (r *rig) checkFiles(ctx context.Context, c *client, homes []*warehouse) (*p
 				}
 				d, err := parseDocument(a.body)
 				if err != nil {
-					return nil, "", err
+					return nil, nil, "", err
 				}
+				live[pathOf(d.Metadata.Location)] = true
 				look(of, d.MetadataLocation)
 				for _, m := range d.Metadata.MetadataLog {
 					look(of, m.File)
@@ -62,7 +64,7 @@ func (r *rig) checkFiles(ctx context.Context, c *client, homes []*warehouse) (*p
 			}
 		}
 	}
-	return p, fmt.Sprintf("%d files of %d tables", files, tables), nil
+	return p, live, fmt.Sprintf("%d files of %d tables", files, tables), nil
 }
 
 // reach follows a manifest list down to its data files.

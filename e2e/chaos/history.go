@@ -17,7 +17,8 @@ const logPage = 20_000
 
 const logSQL = `
 SELECT l.position, l.epoch, l.event_id, l.stream_id, l.version, e.type, e.request_id, e.commit_id,
-       encode(e.data_sha256, 'hex'), coalesce(e.type LIKE '%.dropped' AND (convert_from(e.data, 'UTF8')::jsonb ->> 'expires-at-ms') IS NOT NULL, false)
+       encode(e.data_sha256, 'hex'), e.type LIKE '%.dropped' AND e.data IS NOT NULL AND
+           coalesce(convert_from(e.data, 'UTF8')::jsonb ->> 'expires-at-ms', convert_from(e.data, 'UTF8')::jsonb -> 'soft' ->> 'expires-at-ms') IS NOT NULL
   FROM es.log_entry l JOIN es.event e ON e.append_seq = l.append_seq AND e.ordinal = l.ordinal
  WHERE l.position > $1 AND l.position <= $2
  ORDER BY l.position`

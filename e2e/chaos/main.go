@@ -33,6 +33,13 @@ type options struct {
 
 func main() {
 	nats.Helper()
+	if done, err := cleanerHelper(os.Args); done {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "clean-up:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var o options
 	flag.StringVar(&o.binary, "binary", "bin/icecore", "the server to torment")

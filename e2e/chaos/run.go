@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,11 +175,38 @@ func (r *rig) finish(ctx context.Context, res *result, c *client, homes []*wareh
 
 	out, err := r.command(ctx, "verify", "--replay")
 	res.fail("`icecore verify --replay`", lastLine(out), err)
-	files, figure, err := r.checkFiles(ctx, c, homes)
+	_, live, _, err := r.checkFiles(ctx, c, homes)
 	if err != nil {
 		return err
 	}
-	res.add("every file that a live table reaches is there", figure, files)
+	before, _, had, err := r.orphans(ctx, live)
+	if err != nil {
+		return err
+	}
+	kills, err := r.cleanUp(ctx, rand.New(rand.NewPCG(res.seed, 8)))
+	if err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	if err := r.reopen(ctx); err != nil {
+		return err
+	}
+	files, live, figure, err := r.checkFiles(ctx, c, homes)
+	if err != nil {
+		return err
+	}
+	after, elsewhere, has, err := r.orphans(ctx, live)
+	if err != nil {
+		return err
+	}
+	orphans := &problems{}
+	for _, path := range after {
+		orphans.add("%s", path)
+	}
+	res.add("no orphan is left in a live table after the clean-up", fmt.Sprintf("%d before it, which was killed %d times; %d lie where nothing lives and are nobody's to delete; %d former states of tables that want them gone went too",
+		len(before), kills, elsewhere, had-has), orphans)
+	res.add("every file that a live table reaches is there, after the clean-up", figure, files)
+	out, err = r.command(ctx, "verify")
+	res.fail("`icecore verify` after the clean-up, its manifest included", lastLine(out), err)
 	out, err = r.command(ctx, "rebuild")
 	if err == nil && !bytes.Contains(out, []byte(": sound")) {
 		err = errors.New(string(out))
