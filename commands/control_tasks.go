@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/icecore-catalog/icecore/authz"
@@ -45,7 +46,9 @@ type TaskOwner struct{ Warehouse, Project ids.ID }
 type ControlledTask struct {
 	ID    ids.ID
 	Queue string
-	Purge Purge // what it is about, if it is about a dropped object
+	Open  bool           // it has not ended, or not well
+	Kind  catalog.Entity // of the dropped object that it is about, if it is about one
+	Drop  Expiry         // that object, and its drop
 }
 
 // TaskControl carries out what can be done with tasks; workers do it.
@@ -100,7 +103,10 @@ func (s *Service) ControlTasks(ctx context.Context, call Call, in ControlTasks) 
 	case TaskCancel:
 		return s.cancelTasks(ctx, call, tasks)
 	case TaskRunNow:
-		err = s.deps.Tasks.Run(ctx, in.Tasks, time.Time{})
+		if err := s.expireNow(ctx, call, tasks); err != nil {
+			return err
+		}
+		err = s.deps.Tasks.Run(ctx, in.Tasks, time.Time{}) // of an expiry, to find that it is over
 	case TaskRunAt:
 		err = s.deps.Tasks.Run(ctx, in.Tasks, in.At)
 	default:
@@ -112,8 +118,35 @@ func (s *Service) ControlTasks(ctx context.Context, call Call, in ControlTasks) 
 	return nil
 }
 
-// cancelTasks calls tasks off.
+// expireNow ends at once, in the caller's name, what was dropped softly and whose
+// expiry is to run now.
+func (s *Service) expireNow(ctx context.Context, call Call, tasks []ControlledTask) error {
+	for i := range tasks {
+		if !tasks[i].Open || tasks[i].Queue != catalog.QueueExpiry {
+			continue
+		}
+		if err := s.expireFor(ctx, call, tasks[i].Drop, true); err != nil && !errors.Is(err, ErrExpiryOver) {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelTasks calls tasks off. An expiry that is called off gives the object its
+// life back, all or none of them; that needs the rights of an undrop, too.
 func (s *Service) cancelTasks(ctx context.Context, call Call, tasks []ControlledTask) error {
+	var back Undrop
+	for i := range tasks {
+		if t := &tasks[i]; t.Open && t.Queue == catalog.QueueExpiry {
+			back.Warehouse = t.Drop.Warehouse
+			back.Targets = append(back.Targets, UndropTarget{Kind: t.Kind, Object: t.Drop.Object})
+		}
+	}
+	if len(back.Targets) > 0 {
+		if err := s.Undrop(ctx, call, back); err != nil {
+			return err
+		}
+	}
 	list := make([]ids.ID, len(tasks))
 	for i, t := range tasks {
 		list[i] = t.ID

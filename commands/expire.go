@@ -30,7 +30,12 @@ func (e *NotYetError) Error() string { return "it can come back for another " + 
 // the object, so that one of them wins. A warehouse that is not active is no
 // obstacle, nor is protection.
 func (s *Service) Expire(ctx context.Context, in Expiry) error {
-	call := s.own()
+	return s.expireFor(ctx, s.own(), in, false)
+}
+
+// expireFor is [Service.Expire] in somebody's name, and before its time if it is
+// to be early.
+func (s *Service) expireFor(ctx context.Context, call Call, in Expiry, early bool) error {
 	_, err := s.attempt(ctx, []string{lineOfDropped(in.Object)}, func(ctx context.Context, t *try) error {
 		facts, err := s.resolve(ctx, projections.Query{Warehouse: in.Warehouse})
 		if err != nil {
@@ -41,7 +46,7 @@ func (s *Service) Expire(ctx context.Context, in Expiry) error {
 			return ErrExpiryOver
 		}
 		t.commit = s.newCommit(f, nil)
-		if err := s.expire(ctx, call, &in, f, t.commit); err != nil {
+		if err := s.expire(ctx, call, &in, early, f, t.commit); err != nil {
 			t.commit = nil
 			return err
 		}
@@ -53,18 +58,18 @@ func (s *Service) Expire(ctx context.Context, in Expiry) error {
 	return err
 }
 
-func (s *Service) expire(ctx context.Context, call Call, in *Expiry, f *projections.Facts, c *eventstore.Commit) error {
+func (s *Service) expire(ctx context.Context, call Call, in *Expiry, early bool, f *projections.Facts, c *eventstore.Commit) error {
 	d, found, err := s.deps.Claims.Dropped(ctx, in.Warehouse, in.Object)
 	if err != nil {
 		return unavailable(err, "The catalog is not available")
 	}
 	if !found {
-		return s.expireTree(ctx, call, in, f, c)
+		return s.expireTree(ctx, call, in, early, f, c)
 	}
 	if d.DropEvent != in.Drop || !d.Expires || !d.DropRoot.IsNil() {
 		return ErrExpiryOver
 	}
-	if err := s.due(d.ExpiresAt); err != nil {
+	if err := s.due(d.ExpiresAt); err != nil && !early {
 		return err
 	}
 	event := catalog.Expired{Ended: endedOf(&d), PurgeRequested: d.PurgeRequested}
@@ -83,7 +88,7 @@ func (s *Service) expire(ctx context.Context, call Call, in *Expiry, f *projecti
 	return nil
 }
 
-func (s *Service) expireTree(ctx context.Context, call Call, in *Expiry, f *projections.Facts, c *eventstore.Commit) error {
+func (s *Service) expireTree(ctx context.Context, call Call, in *Expiry, early bool, f *projections.Facts, c *eventstore.Commit) error {
 	tree, found, err := s.deps.Claims.DroppedTree(ctx, in.Warehouse, in.Object)
 	if err != nil {
 		return unavailable(err, "The catalog is not available")
@@ -91,7 +96,7 @@ func (s *Service) expireTree(ctx context.Context, call Call, in *Expiry, f *proj
 	if !found || tree.DropEvent != in.Drop {
 		return ErrExpiryOver
 	}
-	if err := s.due(tree.ExpiresAt); err != nil {
+	if err := s.due(tree.ExpiresAt); err != nil && !early {
 		return err
 	}
 	event := &catalog.NamespaceExpired{Namespace: tree.Namespaces[0].Levels, PurgeRequested: tree.PurgeRequested, Tabulars: []catalog.ExpiredTabular{}}

@@ -62,7 +62,7 @@ func (in *Undrop) check() error {
 	}
 	for i := range in.Targets {
 		t := &in.Targets[i]
-		switch t.Kind { //nolint:exhaustive // others can't be dropped softly
+		switch t.Kind {
 		case catalog.EntityTable, catalog.EntityView, catalog.EntityNamespace:
 		default:
 			return badRequest("A %s cannot be undropped", t.Kind)
@@ -85,7 +85,7 @@ func (in *Undrop) check() error {
 }
 
 func noSuchDropped(kind catalog.Entity, id ids.ID) error {
-	switch kind { //nolint:exhaustive // the third is a table
+	switch kind {
 	case catalog.EntityNamespace:
 		return &catalog.Error{Kind: catalog.NoSuchNamespace, Message: "No dropped namespace that can come back has the id " + id.String()}
 	case catalog.EntityView:
@@ -177,7 +177,7 @@ func (s *Service) undrop(ctx context.Context, call Call, in *Undrop, t *try) err
 
 // subject asks about something that was dropped from a namespace of which the facts are.
 func (u *undropping) subject(f *projections.Facts, t *UndropTarget) authz.Facts {
-	switch t.Kind { //nolint:exhaustive // the third is a table
+	switch t.Kind {
 	case catalog.EntityNamespace:
 		at := *f
 		at.Namespace = projections.NamespaceFacts{Exists: true, ID: t.Object}

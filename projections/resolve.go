@@ -218,10 +218,13 @@ func (r *SharedResolver) release(number int64) {
 // serve answers those that wait, a statement after the other, on a slot that it
 // gives up in the end. number is that of the statement that the slot was for.
 func (r *SharedResolver) serve(number int64) {
-	ctx, b, number := r.take(number)
-	for b != nil {
+	for {
+		ctx, b, next := r.take(number)
+		if b == nil {
+			return
+		}
 		r.run(ctx, b)
-		ctx, b, number = r.take(number)
+		number = next
 	}
 }
 

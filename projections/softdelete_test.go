@@ -2,10 +2,15 @@ package projections_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/internal/ids"
+	"github.com/icecore-catalog/icecore/internal/pgtest"
 	"github.com/icecore-catalog/icecore/projections"
 )
 
@@ -169,5 +174,42 @@ func TestATreeTakesTheGuardsAlong(t *testing.T) {
 	w.drain()
 	for _, f := range w.compare(3).Findings {
 		t.Error(f)
+	}
+}
+
+// What goes and what changes is found by its own key, also while statistics are
+// young: else the drop of a tree reads the whole warehouse for each of its tables.
+func TestRowsAreFoundByTheirObject(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, project := w.bootstrap()
+	outer := w.newNamespace(w.newWarehouse(project, "demo"), "outer")
+	for i := range 30 {
+		w.newTable(outer, fmt.Sprint("t", i))
+	}
+	conn := w.db.Connect(t, pgtest.RoleOwner)
+	if _, err := conn.Exec(t.Context(), "SET enable_seqscan = off; SET enable_bitmapscan = off", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, sql := range projections.WriteStatements() {
+		for table, key := range map[string]string{"rm.tabular": "tabular_pkey", "rm.namespace": "namespace_pkey", "rm.dropped_namespace": "dropped_namespace_pkey"} {
+			if !strings.HasPrefix(sql, "DELETE FROM "+table+" WHERE ") {
+				continue
+			}
+			found++
+			id := "'" + outer.id.String() + "'"
+			rows, err := conn.Query(t.Context(), "EXPLAIN "+strings.NewReplacer("$1", id, "$2", id, "$3", id).Replace(sql))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if plan := strings.Join(lines, "\n"); err != nil || !strings.Contains(plan, key) {
+				t.Errorf("%s: %v\n%s", sql, err, plan)
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d statements", found)
 	}
 }

@@ -84,6 +84,9 @@ type table struct {
 	columns      []column
 	// rank places the table's writes in the lock order of a commit (design 3.2).
 	rank int
+	// byObject says that the primary key begins with the object, the last of the
+	// key columns here.
+	byObject bool
 	// inline is false for what is compared but never written by a projector.
 	inline bool
 	// unique are columns of unique keys that an event may change.
@@ -114,7 +117,7 @@ var (
 		},
 	}
 	namespaceTable = &table{
-		schema: "rm", name: "namespace", why: "namespaces, their paths and properties", keys: 3, rank: 4, inline: true,
+		schema: "rm", name: "namespace", why: "namespaces, their paths and properties", keys: 3, byObject: true, rank: 4, inline: true,
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"namespace_id", "uuid"}, {"parent_id", "uuid"}, {"ancestors", "uuid[]"},
 			{"levels", "text[]"}, {"path_fold1", "text"}, {"name_fold1", "text"}, {"protected", "boolean"}, {"properties", "text"},
@@ -122,7 +125,7 @@ var (
 		},
 	}
 	tabularTable = &table{
-		schema: "rm", name: "tabular", why: "names of tables and views", keys: 3, rank: 5, inline: true, unique: []string{"name_fold1", "table_uuid"},
+		schema: "rm", name: "tabular", why: "names of tables and views", keys: 3, byObject: true, rank: 5, inline: true, unique: []string{"name_fold1", "table_uuid"},
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"tabular_id", "uuid"}, {"namespace_id", "uuid"}, {"kind", "text"},
 			{"name", "text"}, {"name_fold1", "text"}, {"table_uuid", "uuid"}, {"protected", "boolean"}, {"stream_version", "bigint"},
@@ -145,7 +148,7 @@ var (
 		},
 	}
 	droppedNamespaceTable = &table{
-		schema: "rm", name: "dropped_namespace", why: "namespaces that were dropped with all in them and can come back", keys: 3, rank: 0, inline: true,
+		schema: "rm", name: "dropped_namespace", why: "namespaces that were dropped with all in them and can come back", keys: 3, byObject: true, rank: 0, inline: true,
 		columns: []column{
 			{"warehouse_id", "uuid"}, {"branch_id", "uuid"}, {"namespace_id", "uuid"}, {"drop_root", "uuid"}, {"parent_id", "uuid"},
 			{"levels", "text[]"}, {"properties", "text"}, {"purge_requested", "boolean"}, {"dropped_at", "timestamptz"},

@@ -248,4 +248,3 @@ func TestTheTablesOfATreeArePurgedAtOnce(t *testing.T) {
 		t.Errorf("%d purges, left %v", len(waiting), w.left())
 	}
 }
-

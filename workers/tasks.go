@@ -36,7 +36,7 @@ var (
 // queues that they are in for them. Other kinds are the server's own business.
 var taskQueues = map[string]string{
 	PurgeArgs{}.Kind():   catalog.QueuePurge,
-	"expire":             catalog.QueueExpiry,
+	ExpireArgs{}.Kind():  catalog.QueueExpiry,
 	CleanArgs{}.Kind():   catalog.QueueDocuments,
 	taskLogArgs{}.Kind(): catalog.QueueTaskLog,
 }
@@ -216,11 +216,12 @@ func (t *Tasks) Controlled(ctx context.Context, owner commands.TaskOwner, tasks 
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c commands.ControlledTask, err error) {
 		var job int64
 		var kind, args string
-		if err := row.Scan(&job, &kind, &args); err != nil {
+		if err := row.Scan(&job, &kind, &args, &c.Open, (*string)(&c.Kind)); err != nil {
 			return c, err
 		}
 		about, err := argsOf(args)
-		return commands.ControlledTask{ID: TaskID(job), Queue: taskQueues[kind], Purge: commands.Purge(about)}, err
+		c.ID, c.Queue, c.Drop = TaskID(job), taskQueues[kind], commands.Expiry(about)
+		return c, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("find tasks: %w", err)

@@ -110,6 +110,7 @@ func New(t testing.TB, setup Setup) *Kit {
 	var err error
 	k.Store, err = eventstore.New(t.Context(), eventstore.Config{
 		Pool: k.Pool, Clock: k.Clock, IDs: k.IDs, Projectors: append(projections.Inline(), setup.Projectors...),
+		AppendTimeout: time.Minute, // a thousand objects at once, on a machine that tests something else
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,8 @@
-// Command setup gets what the database suites need besides Go: PostgreSQL of
-// the versions given as arguments, and PgBouncer. What is there already is left
-// alone. The exit code is 1 if a PostgreSQL can't be had, and, under CI=true, if
-// PgBouncer can't: people's tests are skipped without it, CI's fail.
+// Command setup gets what the suites need besides Go: PostgreSQL of the versions
+// given as arguments, PgBouncer, and jq for a guide that is run as written. What
+// is there already is left alone. The exit code is 1 if a PostgreSQL can't be
+// had, and, under CI=true, if one of the others can't: people's tests are skipped
+// without them, CI's fail.
 package main
 
 import (
@@ -31,12 +32,14 @@ func setup(majors []string) error {
 			errs = append(errs, fmt.Errorf("PostgreSQL %s: %w", major, err))
 		}
 	}
-	if err := bouncer(ctx); err != nil {
-		err = fmt.Errorf("PgBouncer: %w", err)
-		if os.Getenv("CI") == "true" {
-			errs = append(errs, err)
-		} else {
-			fmt.Fprintln(os.Stderr, err)
+	for _, name := range []string{"pgbouncer", "jq"} {
+		err := program(ctx, name)
+		switch {
+		case err == nil:
+		case os.Getenv("CI") == "true":
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		default:
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -65,25 +68,27 @@ func server(ctx context.Context, major string) error {
 	return nil
 }
 
-func bouncer(ctx context.Context) error {
-	if _, err := exec.LookPath("pgbouncer"); err == nil {
+// program finds a program, or installs the package of its name.
+func program(ctx context.Context, name string) error {
+	if _, err := exec.LookPath(name); err == nil {
 		return nil
 	}
-	if _, err := os.Stat("/usr/sbin/pgbouncer"); err == nil {
+	if _, err := os.Stat("/usr/sbin/" + name); err == nil { // not on everybody's PATH
 		return nil
 	}
 	apt, err := exec.LookPath("apt-get")
 	if err != nil || os.Geteuid() != 0 {
-		return errors.New("install it (apt-get install pgbouncer, brew install pgbouncer, dnf install pgbouncer); without it some tests are skipped")
+		return fmt.Errorf("install it (apt-get install %[1]s, brew install %[1]s, dnf install %[1]s); without it some tests are skipped", name)
 	}
-	fmt.Fprintln(os.Stderr, "Installing PgBouncer")
-	if run(ctx, apt, "install", "-y", "-qq", "--no-install-recommends", "pgbouncer") == nil {
+	fmt.Fprintln(os.Stderr, "Installing", name)
+	install := []string{"install", "-y", "-qq", "--no-install-recommends", name}
+	if run(ctx, apt, install...) == nil {
 		return nil
 	}
 	if err := run(ctx, apt, "update", "-qq"); err != nil {
 		return err
 	}
-	return run(ctx, apt, "install", "-y", "-qq", "--no-install-recommends", "pgbouncer")
+	return run(ctx, apt, install...)
 }
 
 // run runs a program whose chatter matters only when it fails.
