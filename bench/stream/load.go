@@ -113,6 +113,16 @@ func (s *stand) commit(c *wire.Conn, worker, i int) error {
 	return err
 }
 
+// tooFastError is a rate that the machine cannot keep up with now.
+type tooFastError struct {
+	count int
+	took  time.Duration
+}
+
+func (e *tooFastError) Error() string {
+	return fmt.Sprintf("%d commits took %s: the machine does no more now", e.count, e.took.Round(time.Millisecond))
+}
+
 // paced commits at a rate for a while, from a schedule that does not wait for
 // answers, and calls done with the id of each request that was answered.
 func (s *stand) paced(ctx context.Context, rate int, d time.Duration, done func(ids.ID, time.Time)) error {
@@ -155,7 +165,7 @@ func (s *stand) paced(ctx context.Context, rate int, d time.Duration, done func(
 		}
 	}
 	if took := time.Since(start); took > d+d/5 {
-		return fmt.Errorf("%d commits a second are more than this machine can do now: %d took %s instead of %s", rate, count, took.Round(time.Millisecond), d)
+		return &tooFastError{count: count, took: took}
 	}
 	return nil
 }
