@@ -77,7 +77,7 @@ func TestEveryWrongSettingNamesItsVariable(t *testing.T) {
 	}
 	texts := map[string]string{
 		"ICECORE_DATABASE_URL": "nonsense", "ICECORE_DATABASE_OWNER_URL": "nonsense", "ICECORE_CORS_ORIGINS": "nonsense",
-		"ICECORE_FILE_ROOTS": "/does/not/exist", "ICECORE_ROLES": "cook",
+		"ICECORE_FILE_ROOTS": "/does/not/exist", "ICECORE_ROLES": "cook", "ICECORE_SECRETS_DIR": "/does/not/exist", "ICECORE_DESTINATION_FOLDER": "/does/not/exist",
 		"ICECORE_CHECKPOINT_KEY": "nonsense", "ICECORE_CHECKPOINT_VERIFIERS": "nonsense",
 	}
 	commands := map[string]string{"ICECORE_DATABASE_OWNER_URL": "migrate"}

@@ -8,6 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/icecore-catalog/icecore/internal/clock"
+	"github.com/icecore-catalog/icecore/internal/config"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	"github.com/icecore-catalog/icecore/internal/telemetry"
 	"github.com/icecore-catalog/icecore/projections"
@@ -37,6 +38,19 @@ func (s *server) newRelay(now clock.Clock, metrics *telemetry.Metrics) *publishe
 			return list
 		},
 	})
+}
+
+// checkFolders refuses a folder that is none, before a destination misses it.
+func checkFolders(c *config.Publish) error {
+	for variable, folder := range map[string]string{"SECRETS_DIR": c.Secrets, "DESTINATION_FOLDER": c.Folder} {
+		if folder == "" {
+			continue
+		}
+		if found, err := os.Stat(folder); err != nil || !found.IsDir() {
+			return &config.ValueError{Variable: config.Prefix + variable, Problem: "is not a folder"}
+		}
+	}
+	return nil
 }
 
 // eventSource is the CloudEvents source of this log.

@@ -131,6 +131,9 @@ func newServer(ctx context.Context, c config.Config, log *slog.Logger) (_ *serve
 		return nil, err
 	}
 	if roles.worker {
+		if err := checkFolders(&c.Publish); err != nil {
+			return nil, err
+		}
 		s.relay = s.newRelay(now, metrics)
 		if s.workers, err = workers.New(workers.Config{
 			Pool: s.pools.jobs, Commands: s.commands, Documents: s.documents, Clock: now, Logger: log, PurgeRate: c.Jobs.PurgeRate,
