@@ -30,11 +30,17 @@ func publish(t *testing.T, p publishers.Transport, batch []eventstore.Entry) {
 	}
 }
 
+// prepare prepares a transport, again when a fault was in the way, as the relay
+// does.
 func prepare(t *testing.T, p publishers.Transport) {
 	t.Helper()
-	if err := p.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 20 {
+		if err = p.Prepare(t.Context()); err == nil {
+			return
+		}
 	}
+	t.Fatal(err)
 }
 
 // unheard is the fault that the answer to a commit is lost and so is all that the
