@@ -141,11 +141,16 @@ func TestRealBrokerUnderFaults(t *testing.T) {
 	}
 }
 
+// prepare tries for a while: a coordinator that has just come up is loading.
 func prepare(t *testing.T, p publishers.Transport) {
 	t.Helper()
-	if err := p.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 10 {
+		if err = p.Prepare(t.Context()); err == nil {
+			return
+		}
 	}
+	t.Fatal(err)
 }
 
 func deliver(t *testing.T, p publishers.Transport, batch []eventstore.Entry) (parked []string) {
