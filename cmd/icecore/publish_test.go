@@ -51,7 +51,9 @@ func TestServePublishesTheLog(t *testing.T) {
 		_ = response.Body.Close()
 		metrics = text.String()
 		return bytes.Count(data, []byte(`"dev.icecore.namespace.created"`)) == 3 && strings.Count(s.output(), `"dev.icecore.namespace.created"`) == 3 &&
-			strings.Contains(metrics, `icecore_destination_lag_events{destination="file",kind="log"} 0`)
+			strings.Contains(metrics, `icecore_destination_lag_events{destination="file",kind="log"} 0`) &&
+			strings.Contains(metrics, `icecore_destination_lag_events{destination="out",kind="log"} 0`) &&
+			strings.Contains(metrics, `icecore_destination_batch_seconds_count{destination="out",kind="log"}`)
 	})
 	if strings.Contains(s.output(), `"dev.icecore.warehouse.created"`) {
 		t.Error("what the filter leaves out was published")
