@@ -89,8 +89,26 @@ func FreePort(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("find a free port between %d and %d: all that were tried are in use", from, to)
 }
 
-// spawn runs the server process and waits until it answers.
+// spawn runs the server process and waits until it answers. When the one before
+// it was killed, some of its processes may still be ending, and PostgreSQL
+// refuses to work beside them: that passes.
 func (s *Server) spawn(ctx context.Context) error {
+	const attempts, pause = 40, 250 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := s.tryToSpawn(ctx)
+		if err == nil || attempt == attempts || !strings.Contains(err.Error(), "pre-existing shared memory block") {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tryToSpawn is one try of spawn.
+func (s *Server) tryToSpawn(ctx context.Context) error {
 	tool, err := s.BinTool("postgres")
 	if err != nil {
 		return err
