@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/icecore-catalog/icecore/internal/marked"
 	"github.com/icecore-catalog/icecore/internal/postgres"
 )
 
@@ -146,27 +147,13 @@ func header(server *postgres.Server, o options) string {
 		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), server.Version(), o.rounds, o.window)
 }
 
-const (
-	begin = "<!-- bench:http begin -->"
-	end   = "<!-- bench:http end -->"
-)
-
 // write puts the report between the markers of the file.
 func write(path, report string) error {
 	fmt.Println(report)
 	if path == "" {
 		return nil
 	}
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(old), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+report+end+after), 0o644)
+	return marked.Write(path, "bench:http", report)
 }
 
 func startPostgres(ctx context.Context, dir string) (*postgres.Server, error) {

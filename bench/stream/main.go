@@ -18,6 +18,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/e2e/kafka"
 	"github.com/icecore-catalog/icecore/e2e/nats"
+	"github.com/icecore-catalog/icecore/internal/marked"
 	"github.com/icecore-catalog/icecore/internal/postgres"
 )
 
@@ -97,27 +98,13 @@ func run(ctx context.Context, o options) error {
 	return write(o.out, strings.Join(report, "\n"))
 }
 
-const (
-	begin = "<!-- bench:stream begin -->"
-	end   = "<!-- bench:stream end -->"
-)
-
 // write puts the report between the markers of the file.
 func write(path, report string) error {
 	fmt.Println(report)
 	if path == "" {
 		return nil
 	}
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(old), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+report+end+after), 0o644)
+	return marked.Write(path, "bench:stream", report)
 }
 
 func newStand(ctx context.Context, o options) (*stand, error) {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/icecore-catalog/icecore/internal/marked"
 )
 
 // print writes the table.
@@ -41,15 +42,5 @@ func (r *result) page() string {
 
 // write puts the table between the markers of the mode in the file.
 func (r *result) write(path string) error {
-	begin, end := "<!-- chaos:"+r.mode+" begin -->", "<!-- chaos:"+r.mode+" end -->"
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(old), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+r.page()+end+after), 0o644)
+	return marked.Write(path, "chaos:"+r.mode, r.page())
 }

@@ -3,30 +3,17 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-)
 
-const (
-	begin = "<!-- e2e:rck begin -->"
-	end   = "<!-- e2e:rck end -->"
+	"github.com/icecore-catalog/icecore/internal/marked"
 )
 
 // writePage puts the results between the markers of the file. Nothing of the
 // machine or the moment is in them, so that the page changes only if a result
 // does.
 func writePage(path string, results []result, skips skipReasons) error {
-	old, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(old), begin)
-	_, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s lacks the markers %s and %s", path, begin, end)
-	}
-	return os.WriteFile(path, []byte(before+begin+"\n"+page(results, skips)+end+after), 0o644)
+	return marked.Write(path, "e2e:rck", page(results, skips))
 }
 
 func page(results []result, skips skipReasons) string {

@@ -117,6 +117,7 @@ func TestTheCommittedListOfSkipsIsReadable(t *testing.T) {
 
 func TestPageHasEveryTestOfEveryRun(t *testing.T) {
 	t.Parallel()
+	const begin, end = "<!-- e2e:rck begin -->", "<!-- e2e:rck end -->"
 	path := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(path, []byte("before\n"+begin+"\nold\n"+end+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)

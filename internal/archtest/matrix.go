@@ -137,6 +137,7 @@ var matrix = map[string][]edge{
 	"publishers/kafka/kafkatest": {{"*", "the test kit stands transports before real brokers that misbehave"}},
 
 	"internal/faultproxy": {},
+	"internal/marked":     {},
 	"internal/usage":      {{"catalog", "what can be a project's id"}},
 	"internal/clock":      {},
 	"internal/ids":        {},
