@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/iceberg/manifest/manifesttest"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/ids"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
@@ -135,8 +135,8 @@ func (w *world) fill(tb *table, id, parent int64, files ...string) {
 			files[i] = w.put(tb, "data/"+f, []byte("data"))
 		}
 	}
-	manifest := w.put(tb, fmt.Sprintf("metadata/m%d.avro", id), manifestOf(files...))
-	w.snapshot(tb, id, parent, w.put(tb, fmt.Sprintf("metadata/snap-%d.avro", id), listOf(manifest)))
+	manifest := w.put(tb, fmt.Sprintf("metadata/m%d.avro", id), manifesttest.Manifest(files...))
+	w.snapshot(tb, id, parent, w.put(tb, fmt.Sprintf("metadata/snap-%d.avro", id), manifesttest.List(manifest)))
 }
 
 func (w *world) dropPurge(tb *table) {
@@ -194,41 +194,6 @@ func (w *world) requireGone(tb *table) {
 	if closed, dropped, claims := w.state(tb.ID); !closed || dropped != 0 || claims != 0 {
 		w.Errorf("%s: closed %v, %d dropped, %d claims", tb.name, closed, dropped, claims)
 	}
-}
-
-func avroText(s string) []byte { return append(avroLong(int64(len(s))), s...) }
-
-func avroLong(n int64) []byte { return binary.AppendUvarint(nil, uint64(n<<1)^uint64(n>>63)) }
-
-// avro makes an object container file of entries.
-func avro(schema string, entries ...[]byte) []byte {
-	const sync = "0123456789abcdef"
-	b := []byte("Obj\x01")
-	b = append(b, avroLong(1)...)
-	b = append(append(b, avroText("avro.schema")...), avroText(schema)...)
-	b = append(append(b, 0), sync...)
-	block := slices.Concat(entries...)
-	b = append(append(b, avroLong(int64(len(entries)))...), avroLong(int64(len(block)))...)
-	return append(append(b, block...), sync...)
-}
-
-// listOf is a manifest list.
-func listOf(manifests ...string) []byte {
-	entries := make([][]byte, len(manifests))
-	for i, m := range manifests {
-		entries[i] = append(avroText(m), avroLong(7)...)
-	}
-	return avro(`{"type":"record","name":"manifest_file","fields":[{"name":"manifest_path","type":"string"},{"name":"manifest_length","type":"long"}]}`, entries...)
-}
-
-// manifestOf is a manifest.
-func manifestOf(files ...string) []byte {
-	entries := make([][]byte, len(files))
-	for i, f := range files {
-		entries[i] = slices.Concat(avroLong(1), avroLong(0), avroText(f))
-	}
-	return avro(`{"type":"record","name":"manifest_entry","fields":[{"name":"status","type":"int"},`+
-		`{"name":"data_file","type":{"type":"record","name":"r2","fields":[{"name":"content","type":"int"},{"name":"file_path","type":"string"}]}}]}`, entries...)
 }
 
 // logs are lines that tests look for.

@@ -17,6 +17,7 @@ import (
 	"github.com/icecore-catalog/icecore/catalog"
 	"github.com/icecore-catalog/icecore/commands"
 	"github.com/icecore-catalog/icecore/eventstore"
+	"github.com/icecore-catalog/icecore/iceberg/manifest/manifesttest"
 	"github.com/icecore-catalog/icecore/internal/clock"
 	"github.com/icecore-catalog/icecore/internal/documents"
 	kit "github.com/icecore-catalog/icecore/internal/servicetest"
@@ -106,9 +107,9 @@ func TestPurgeTouchesNothingThatIsNotItsOwn(t *testing.T) {
 		tb.location("data") + "/../../" + filepath.Base(victim.folder) + "/data/secret.parquet",
 		"not a location",
 	}
-	w.snapshot(tb, 1, 0, w.put(tb, "metadata/l1.avro", listOf(w.put(tb, "metadata/m1.avro", manifestOf(foreign...)))))
+	w.snapshot(tb, 1, 0, w.put(tb, "metadata/l1.avro", manifesttest.List(w.put(tb, "metadata/m1.avro", manifesttest.Manifest(foreign...)))))
 	// Foreign manifests are not even read.
-	w.snapshot(tb, 2, 1, w.put(tb, "metadata/l2.avro", listOf(victim.location("metadata/m1.avro"), "s3://bucket/m.avro", "file:///etc/passwd")))
+	w.snapshot(tb, 2, 1, w.put(tb, "metadata/l2.avro", manifesttest.List(victim.location("metadata/m1.avro"), "s3://bucket/m.avro", "file:///etc/passwd")))
 	// A foreign manifest list, and a foreign file among the statistics.
 	w.snapshot(tb, 3, 2, victim.location("metadata/snap-1.avro"))
 	made, err := w.Commit(tb.at(), `[]`, `[{"action":"set-statistics","snapshot-id":3,"statistics":{"snapshot-id":3,"statistics-path":"`+
@@ -268,10 +269,10 @@ func TestPurgeGoesOnBehindWhatItCannotRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kit.Setup{})
 	tb := w.table("t")
-	good := w.put(tb, "metadata/good.avro", manifestOf(w.put(tb, "data/a.parquet", nil)))
+	good := w.put(tb, "metadata/good.avro", manifesttest.Manifest(w.put(tb, "data/a.parquet", nil)))
 	bad := w.put(tb, "metadata/bad.avro", []byte("no manifest"))
 	gone := tb.location("metadata/gone.avro")
-	w.snapshot(tb, 1, 0, w.put(tb, "metadata/l1.avro", listOf(gone, bad, good)))
+	w.snapshot(tb, 1, 0, w.put(tb, "metadata/l1.avro", manifesttest.List(gone, bad, good)))
 	w.snapshot(tb, 2, 1, w.put(tb, "metadata/l2.avro", []byte("no list")))
 	w.snapshot(tb, 3, 2, tb.location("metadata/l3-gone.avro"))
 	w.dropPurge(tb)

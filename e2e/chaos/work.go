@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/icecore-catalog/icecore/iceberg/manifest/manifesttest"
 	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
@@ -257,7 +258,7 @@ func (k *worker) append(ctx context.Context, t *table) {
 	id := int64(1+seq)<<20 | int64(k.random.IntN(1<<20))
 	base := fmt.Sprintf("%s/data/%d", t.location, id)
 	data, manifest, list := base+".parquet", fmt.Sprintf("%s/metadata/m-%d.avro", t.location, id), fmt.Sprintf("%s/metadata/snap-%d.avro", t.location, id)
-	for location, content := range map[string][]byte{data: []byte("data"), manifest: manifestOf(data), list: listOf(manifest)} {
+	for location, content := range map[string][]byte{data: []byte("data"), manifest: manifesttest.Manifest(data), list: manifesttest.List(manifest)} {
 		file := pathOf(location)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)); err != nil {
 			k.client.books.complain("write %s: %v", file, err)

@@ -155,7 +155,7 @@ var commons = map[string]string{
 var pure = map[string]bool{"iceberg": true, "catalog": true}
 
 // testKits are imported by tests alone, never by what ships.
-var testKits = []string{"internal/pgtest", "internal/servicetest", "internal/archtest", "internal/faultproxy", "e2e"}
+var testKits = []string{"internal/pgtest", "internal/servicetest", "internal/archtest", "internal/faultproxy", "iceberg/manifest/manifesttest", "e2e"}
 
 // door is where a third party comes in.
 type door struct {
