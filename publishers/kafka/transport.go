@@ -132,23 +132,7 @@ func (t *Transport) encode(messages []*message.Message) ([]*sarama.ProducerMessa
 // which of them: so a refused batch is halved until the refused message stands
 // alone. All before it are committed then, each half in its turn.
 func (t *Transport) publish(ctx context.Context, batch []*sarama.ProducerMessage) (int, error) {
-	if len(batch) == 0 {
-		return 0, nil
-	}
-	err := t.transaction(ctx, batch)
-	if err == nil {
-		return len(batch), nil
-	}
-	if !isPermanent(err) || len(batch) == 1 {
-		return 0, err
-	}
-	half := len(batch) / 2
-	n, err := t.publish(ctx, batch[:half])
-	if err != nil {
-		return n, err
-	}
-	n, err = t.publish(ctx, batch[half:])
-	return half + n, err
+	return publishers.Halve(batch, func(part []*sarama.ProducerMessage) error { return t.transaction(ctx, part) }, isPermanent)
 }
 
 // transaction publishes the messages in one transaction of their own.

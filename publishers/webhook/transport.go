@@ -210,21 +210,10 @@ func (t *Transport) postAll(ctx context.Context, items []item) (int, error) {
 // post posts the events in one request, or, where the endpoint refuses some of
 // them, halves them until the first that it refuses stands alone.
 func (t *Transport) post(ctx context.Context, items []item) (int, error) {
-	err := t.request(ctx, items)
-	if err == nil {
-		return len(items), nil
-	}
-	var answer *answerError
-	if !errors.As(err, &answer) || !answer.ofMessage || len(items) == 1 {
-		return 0, err
-	}
-	half := len(items) / 2
-	n, err := t.post(ctx, items[:half])
-	if err != nil {
-		return n, err
-	}
-	n, err = t.post(ctx, items[half:])
-	return half + n, err
+	return publishers.Halve(items, func(part []item) error { return t.request(ctx, part) }, func(err error) bool {
+		var answer *answerError
+		return errors.As(err, &answer) && answer.ofMessage
+	})
 }
 
 // request posts one body.
