@@ -120,12 +120,3 @@ func page(q wire.Query) (queries.Page, error) {
 	token, size, err := q.Page()
 	return queries.Page{Token: token, Size: size}, err
 }
-
-// appendNext ends a list with its page token, if there are more pages.
-func appendNext(body []byte, next string) []byte {
-	if next != "" {
-		body = append(body, `,"next-page-token":`...)
-		body = wire.AppendString(body, next)
-	}
-	return append(body, '}')
-}

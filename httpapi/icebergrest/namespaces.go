@@ -54,7 +54,7 @@ func (a *API) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 		}
 		body = wire.AppendStrings(body, levels)
 	}
-	wire.JSON(w, http.StatusOK, appendNext(append(body, ']'), list.Next))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, list.Next))
 	return nil
 }
 

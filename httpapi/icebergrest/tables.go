@@ -43,7 +43,7 @@ func identifierList(identifiers []queries.Identifier, next string) []byte {
 		body = append(body, `,"name":`...)
 		body = append(wire.AppendString(body, id.Name), '}')
 	}
-	return appendNext(append(body, ']'), next)
+	return wire.EndList(body, next)
 }
 
 // createTable is POST …/tables, staged or not.

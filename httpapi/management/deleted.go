@@ -70,7 +70,7 @@ func (a *API) listDeletedTabulars(w http.ResponseWriter, r *http.Request) error 
 		}
 		body = append(body, '}')
 	}
-	wire.JSON(w, http.StatusOK, endPage(body, next))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, next))
 	return nil
 }
 
@@ -80,15 +80,6 @@ func appendDeleted(body []byte, d *queries.Deleted) []byte {
 	body = appendTime(append(body, `,"deleted-at":`...), d.DeletedAt)
 	body = appendTime(append(body, `,"expiration-date":`...), d.ExpiresAt)
 	return strconv.AppendBool(append(body, `,"purge-requested":`...), d.PurgeRequested)
-}
-
-// endPage ends a list and its object, and names the next page.
-func endPage(body []byte, next string) []byte {
-	body = append(body, ']')
-	if next != "" {
-		body = wire.AppendString(append(body, `,"next-page-token":`...), next)
-	}
-	return append(body, '}')
 }
 
 // listDeletedNamespaces is GET …/warehouse/{warehouse_id}/deleted-namespaces, a
@@ -116,7 +107,7 @@ func (a *API) listDeletedNamespaces(w http.ResponseWriter, r *http.Request) erro
 		body = strconv.AppendInt(append(body, `,"number-of-views":`...), d.Views, 10)
 		body = append(body, '}')
 	}
-	wire.JSON(w, http.StatusOK, endPage(body, next))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, next))
 	return nil
 }
 

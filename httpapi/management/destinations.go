@@ -312,11 +312,7 @@ func (a *API) listParked(w http.ResponseWriter, r *http.Request) error {
 		body = strconv.AppendBool(append(body, `,"retry":`...), p.Retry)
 		body = append(body, '}')
 	}
-	body = append(body, ']')
-	if next != "" {
-		body = wire.AppendString(append(body, `,"next-page-token":`...), next)
-	}
-	wire.JSON(w, http.StatusOK, append(body, '}'))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, next))
 	return nil
 }
 

@@ -73,10 +73,5 @@ func appendReports(body []byte, page queries.MetricsReports) []byte {
 		body = append(body, `,"report":`...)
 		body = append(wire.AppendRaw(body, report.Body), '}')
 	}
-	body = append(body, ']')
-	if page.Next != "" {
-		body = append(body, `,"next-page-token":`...)
-		body = wire.AppendString(body, page.Next)
-	}
-	return append(body, '}')
+	return wire.EndList(body, page.Next)
 }

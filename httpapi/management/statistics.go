@@ -37,11 +37,7 @@ func (a *API) warehouseStatistics(w http.ResponseWriter, r *http.Request) error 
 		body = appendTime(append(body, `,"updated-at":`...), h.UpdatedAt)
 		body = append(body, '}')
 	}
-	body = append(body, ']')
-	if next != "" {
-		body = wire.AppendString(append(body, `,"next-page-token":`...), next)
-	}
-	wire.JSON(w, http.StatusOK, append(body, '}'))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, next))
 	return nil
 }
 

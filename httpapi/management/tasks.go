@@ -84,11 +84,7 @@ func (a *API) listTasks(w http.ResponseWriter, r *http.Request) error {
 		}
 		body = append(appendTask(body, &tasks.Tasks[i]), '}')
 	}
-	body = append(body, ']')
-	if tasks.Next != "" {
-		body = wire.AppendString(append(body, `,"next-page-token":`...), tasks.Next)
-	}
-	wire.JSON(w, http.StatusOK, append(body, '}'))
+	wire.JSON(w, http.StatusOK, wire.EndList(body, tasks.Next))
 	return nil
 }
 

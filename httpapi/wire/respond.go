@@ -103,3 +103,13 @@ func AppendRaw(dst []byte, object json.RawMessage) []byte {
 	}
 	return append(dst, object...)
 }
+
+// EndList closes a list and the object that it is the last member of, and names
+// the next page between them, if there is one.
+func EndList(body []byte, next string) []byte {
+	body = append(body, ']')
+	if next != "" {
+		body = AppendString(append(body, `,"next-page-token":`...), next)
+	}
+	return append(body, '}')
+}
