@@ -11,8 +11,8 @@
 //
 //  1. commit id (es.commit);
 //  2. idempotency key (es.idempotency);
-//  3. all streams (es.stream) in one order by id, each in its mode: held
-//     (FOR KEY SHARE), asserted (FOR SHARE), advanced or shifted (an UPDATE),
+//  3. all streams (es.stream) in one order by id, each in its mode: held or
+//     asserted (FOR SHARE, see ADR 0021), advanced or shifted (an UPDATE),
 //     created, or any of them exclusive (FOR UPDATE);
 //  4. names, by folded key;
 //  5. locations, bytewise;

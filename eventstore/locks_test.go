@@ -110,18 +110,78 @@ func TestLifeCycleCommandWaitsForACreation(t *testing.T) {
 	}
 }
 
-// Property updates of a parent and creations below it do not meet.
-func TestHeldParentDoesNotWaitForAPlainChange(t *testing.T) {
+// A guard has sharers or one updater, never both at once: a change of a parent and
+// a creation below it wait for each other, both get through, and the creation does
+// not mind the new version (ADR 0021).
+func TestHeldParentWaitsForAPlainChange(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	parent := testIDs.New()
+	b.append(t, creation(parent))
+	both := func(t *testing.T, first, then *Commit) {
+		t.Helper()
+		tx := b.inOpenTx(t, first)
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.Append(t.Context(), then)
+			done <- err
+		}()
+		b.waiting(t, 1)
+		commitTx(t, tx)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	both(t, change(parent, 1), child(parent))
+	both(t, child(parent), change(parent, 2))
+}
+
+// Creations below a parent go along with each other.
+func TestHeldParentIsShared(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.LockTimeout = 200 * time.Millisecond })
 	parent := testIDs.New()
 	b.append(t, creation(parent))
-	tx := b.inOpenTx(t, change(parent, 1))
+	tx := b.inOpenTx(t, child(parent))
 	b.append(t, child(parent))
 	commitTx(t, tx)
-	tx = b.inOpenTx(t, child(parent))
-	b.append(t, change(parent, 2))
-	commitTx(t, tx)
+}
+
+// Sharers that keep coming do not starve who moves their parent, and none of them
+// meets a deadlock.
+func TestAHeldStreamCanBeMoved(t *testing.T) {
+	t.Parallel()
+	const creators, moves = 8, 50
+	b := setup(t)
+	parent := testIDs.New()
+	b.append(t, creation(parent))
+	moved := make(chan struct{})
+	var creating sync.WaitGroup
+	for range creators {
+		creating.Go(func() {
+			for {
+				select {
+				case <-moved:
+					return
+				default:
+				}
+				if _, err := b.Append(t.Context(), child(parent)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range moves {
+		move := change(parent, int64(i+1))
+		move.Streams[0].Exclusive = true
+		if _, err := b.Append(t.Context(), move); err != nil {
+			t.Errorf("move %d: %v", i, err)
+			break
+		}
+	}
+	close(moved)
+	creating.Wait()
 }
 
 // An asserted stream cannot change before the commit that asserts it.

@@ -58,7 +58,8 @@ const (
 type Mode int
 
 const (
-	// Held locks a parent against closing (FOR KEY SHARE, must not be closed).
+	// Held locks a parent against change (FOR SHARE), whatever its version; it must
+	// not be closed.
 	Held Mode = iota
 	// Asserted locks a stream against change (FOR SHARE) and checks its version.
 	Asserted
