@@ -76,7 +76,10 @@ func (f *faults) kinds() []fault {
 			}})
 	}
 	if b := f.rig.kafka; b != nil {
-		list = append(list, fault{"Kafka is killed", 2, killBroker(b)}, fault{"Kafka is frozen", 5, freezeBroker(b)})
+		list = append(list, fault{"Kafka is killed", 2, killBroker(b)}, fault{"Kafka is frozen", 5, freezeBroker(b)},
+			fault{"Kafka refuses messages", 3, func(ctx context.Context, random *rand.Rand) error {
+				return f.rig.refuseKafka(ctx, f.client, 1100+random.IntN(2400), time.Duration(200+random.IntN(1500))*time.Millisecond)
+			}})
 	}
 	return list
 }

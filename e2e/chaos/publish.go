@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/IBM/sarama"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -140,6 +141,43 @@ func (r *rig) limitOnce(ctx context.Context, name string, size int32) error {
 	config.MaxMsgSize = size
 	_, err = js.UpdateStream(ctx, config)
 	return err
+}
+
+// refuseKafka has the broker refuse batches, and then single messages, above a
+// size for a while: the topic's owner set it too low. The destination halts at one
+// that is larger alone, and an operator lets it go on.
+func (r *rig) refuseKafka(ctx context.Context, c *client, size int, wait time.Duration) error {
+	limit := strconv.Itoa(size)
+	if err := r.limitTopic(ctx, sarama.IncrementalAlterConfigsEntry{Operation: sarama.IncrementalAlterConfigsOperationSet, Value: &limit}); err != nil {
+		return err
+	}
+	pause(ctx, wait)
+	if err := r.limitTopic(ctx, sarama.IncrementalAlterConfigsEntry{Operation: sarama.IncrementalAlterConfigsOperationDelete}); err != nil {
+		return err
+	}
+	return c.operate(ctx, "POST", "/management/v1/destinations/kafka/resume")
+}
+
+// limitTopic bounds the messages of the topic.
+func (r *rig) limitTopic(ctx context.Context, limit sarama.IncrementalAlterConfigsEntry) error {
+	config := sarama.NewConfig()
+	config.Version = sarama.V2_8_0_0
+	config.Net.DialTimeout, config.Net.ReadTimeout, config.Admin.Timeout = 3*time.Second, 3*time.Second, 3*time.Second
+	once := func() error {
+		admin, err := sarama.NewClusterAdmin([]string{r.kafka.(*kafka.Broker).Addr()}, config)
+		if err != nil {
+			return err
+		}
+		defer admin.Close()
+		return admin.IncrementalAlterConfig(sarama.TopicResource, kafkaTopic, map[string]sarama.IncrementalAlterConfigsEntry{"max.message.bytes": limit}, false)
+	}
+	var last error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 200*time.Millisecond) {
+		if last = once(); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("bound the messages of topic %s: %w", kafkaTopic, last)
 }
 
 // unpark lets every parked event in, and returns those that were.
