@@ -68,6 +68,9 @@ func projectCreatedV1(data []byte) ([]byte, error) {
 // wire: 1 to [MaxProjectIdent] ASCII letters, digits, hyphens and underscores
 // (Lakekeeper's rule; its letters are Unicode's).
 func ValidProjectIdent(text string) bool {
+	if text == "" || len(text) > MaxProjectIdent {
+		return false
+	}
 	for i := range len(text) {
 		switch c := text[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
@@ -75,7 +78,7 @@ func ValidProjectIdent(text string) bool {
 			return false
 		}
 	}
-	return text != "" && len(text) <= MaxProjectIdent
+	return true
 }
 
 // ProjectRenamed gives a project another name.

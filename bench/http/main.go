@@ -127,6 +127,7 @@ func run(ctx context.Context, o options) error {
 		if !strings.Contains(o.sections, section.name) {
 			continue
 		}
+		quiet(ctx)
 		lines, err := section.measure(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", section.name, err)

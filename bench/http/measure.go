@@ -221,7 +221,11 @@ func (b *bench) snapshots(ctx context.Context) ([]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%d snapshots, %s: %w", n, m.what, err)
 			}
-			lines = append(lines, fmt.Sprintf("| %d | %s | %s | %s | %s | **%.2f** | %s |", n, bytesText(size), m.what, micros(ours.P50), micros(top.P50), float64(ours.P50)/float64(top.P50), m.target))
+			target := m.target
+			if n < 20_000 && strings.HasPrefix(target, "≤") {
+				target = "" // a small answer is the protocol's cost, not the document's
+			}
+			lines = append(lines, fmt.Sprintf("| %d | %s | %s | %s | %s | **%.2f** | %s |", n, bytesText(size), m.what, micros(ours.P50), micros(top.P50), float64(ours.P50)/float64(top.P50), target))
 			b.log("%s", lines[len(lines)-1])
 		}
 	}
@@ -264,6 +268,7 @@ func (b *bench) scale(ctx context.Context, few, many int) ([]string, error) {
 	if err := b.createMany(ctx, namespace, few); err != nil {
 		return nil, err
 	}
+	quiet(ctx)
 	before, err := b.atScale(ctx, namespace, few, workers, ops)
 	if err != nil {
 		return nil, err
@@ -272,6 +277,7 @@ func (b *bench) scale(ctx context.Context, few, many int) ([]string, error) {
 	if err := b.createRange(ctx, namespace, few, many); err != nil {
 		return nil, err
 	}
+	quiet(ctx)
 	after, err := b.atScale(ctx, namespace, many, workers, ops)
 	if err != nil {
 		return nil, err
