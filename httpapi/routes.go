@@ -24,6 +24,7 @@ const (
 // resource is one path template with its methods.
 type resource struct {
 	template string
+	pattern  pattern
 	allow    string // value of the Allow header
 	methods  map[string]wire.Route
 }
@@ -32,10 +33,10 @@ type resource struct {
 // asks mux where a path leads and goes there itself.
 func (*resource) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-// router finds the route of a request on its escaped path. gorilla/mux matches
-// templates; unknown paths and wrong methods are answered here, outside of it,
-// in the error model. No part of a template matches a slash, so templates are
-// kept apart by how many they have: mux tries one after the other.
+// router finds the route of a request on its escaped path. gorilla/mux tries one
+// template after the other, each a [pattern]; unknown paths and wrong methods are
+// answered here, outside of it, in the error model. No part of a template matches
+// a slash, so templates are kept apart by how many they have.
 type router struct {
 	muxes  map[int]*mux.Router // by slashes
 	render middleware.Renderer
@@ -63,19 +64,12 @@ func (rt *router) add(root string, routes []wire.Route) {
 	for _, route := range routes {
 		template := root + route.Template
 		if current == nil || current.template != template {
-			current = &resource{template: template, methods: map[string]wire.Route{}}
-			rt.of(template).Handle(muxPattern(template), current)
+			current = &resource{template: template, pattern: parsePattern(template), methods: map[string]wire.Route{}}
+			rt.of(template).MatcherFunc(current.pattern.matcher).Handler(current)
 		}
 		current.methods[route.Method] = route
 		current.allow = strings.Join(slices.Sorted(maps.Keys(current.methods)), ", ")
 	}
-}
-
-// muxPattern lets names be empty: Java asks for ".../namespaces//tables/t",
-// and the answer has to be a 404 of the catalog, not of the router.
-func muxPattern(template string) string {
-	return strings.NewReplacer("{namespace}", "{namespace:[^/]*}", "{table}", "{table:[^/]*}", "{view}", "{view:[^/]*}", "{function}", "{function:[^/]*}",
-		"{console1}", "{console1:[^/]*}").Replace(template)
 }
 
 // ServeHTTP implements [http.Handler].
@@ -91,25 +85,23 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	var match mux.RouteMatch
+	match := mux.RouteMatch{Vars: map[string]string{escapedPath: escaped}}
 	if m := rt.muxes[strings.Count(escaped, "/")]; m == nil || !m.Match(r, &match) {
 		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
 		return
 	}
-	if commands.ServedBelowProject(match.Vars["project_id"]) {
+	target := match.Handler.(*resource)
+	target.pattern.read(escaped, r.SetPathValue)
+	if commands.ServedBelowProject(r.PathValue("project_id")) {
 		// No project has this id: it is a route that is not served here.
 		rt.render(w, r, &catalog.Error{Kind: catalog.NoSuchRoute, Message: "Nothing is served at this path"})
 		return
 	}
-	target := match.Handler.(*resource)
 	route, ok := target.methods[r.Method]
 	if !ok {
 		w.Header().Set("Allow", target.allow)
 		rt.render(w, r, &catalog.Error{Kind: catalog.MethodNotAllowed, Message: "This path answers to " + target.allow + " only"})
 		return
-	}
-	for name, value := range match.Vars {
-		r.SetPathValue(name, value)
 	}
 	info := wire.InfoOf(r.Context())
 	info.Operation, info.Template = route.Operation, target.template

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/icecore-catalog/icecore/iceberg/manifest"
+	"github.com/icecore-catalog/icecore/internal/ids"
 )
 
 // checkFiles loads every table and view that lives and looks for every file that
@@ -125,4 +126,29 @@ func (c *client) names(ctx context.Context, path, member string) (names []string
 			return names, nil
 		}
 	}
+}
+
+// droppedTree finds the namespace of a name among those that can come back. It may
+// have expired by now, or the server may not answer: then it stays dropped.
+func (c *client) droppedTree(ctx context.Context, w *warehouse, name string) (ids.ID, bool) {
+	a, err := c.get(ctx, "/management/v1/warehouse/"+w.id+"/deleted-namespaces?pageSize=1000")
+	if err != nil || a.status != http.StatusOK {
+		return ids.Nil, false
+	}
+	var page struct {
+		Namespaces []struct {
+			ID        ids.ID
+			Namespace []string
+		}
+	}
+	if err := unmarshal(a.body, &page); err != nil {
+		c.books.complain("list dropped namespaces: %v", err)
+		return ids.Nil, false
+	}
+	for _, n := range page.Namespaces {
+		if len(n.Namespace) == 1 && n.Namespace[0] == name {
+			return n.ID, true
+		}
+	}
+	return ids.Nil, false
 }

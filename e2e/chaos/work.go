@@ -124,7 +124,7 @@ type worker struct {
 // grave is what was dropped softly, and may come back.
 type grave struct {
 	*table
-	kind string // table or view
+	kind string // table, view or namespace
 	id   ids.ID
 	at   time.Time
 }
@@ -429,7 +429,12 @@ func (k *worker) tree(ctx context.Context) {
 	if k.random.IntN(2) == 0 {
 		path += "&purge=true"
 	}
-	k.client.change(ctx, entry{Worker: k.index, Kind: "drop tree"}, "DELETE", path, nil, nil)
+	_, outcome := k.client.change(ctx, entry{Worker: k.index, Kind: "drop tree"}, "DELETE", path, nil, nil)
+	if w.soft && outcome == acknowledged {
+		if id, found := k.client.droppedTree(ctx, w, name); found {
+			k.dropped = append(k.dropped, grave{&table{home: w, namespace: name}, "namespace", id, time.Now()})
+		}
+	}
 }
 
 // look loads a table: it must show the newest acknowledged number, or one whose
