@@ -44,8 +44,9 @@ var ErrResolverClosed = errors.New("the resolver is closed")
 // server, the cheaper each call. A full statement doesn't wait, nor does anybody
 // behind a statement that hangs.
 type SharedResolver struct {
-	db   Querier
-	opts Options
+	db     Querier
+	lender lender // db, if it lends connections
+	opts   Options
 
 	warehouses sync.Map // ids.ID → *knownWarehouse, right for ever for its mark
 
@@ -78,7 +79,8 @@ func NewResolver(db Querier, opts Options) *SharedResolver {
 	if opts.Overdue <= 0 {
 		opts.Overdue = 25 * time.Millisecond
 	}
-	return &SharedResolver{db: db, opts: opts, idle: make(chan struct{})}
+	connections, _ := db.(lender)
+	return &SharedResolver{db: db, lender: connections, opts: opts, idle: make(chan struct{})}
 }
 
 // PrepareConn keeps the planner of a reading connection from scans and hash
@@ -309,7 +311,10 @@ func (r *SharedResolver) statement(ctx context.Context, calls [][]Query, facts [
 			again, err = in.readLean(ctx, r, facts)
 			return err
 		}
-		settled, err := in.readOne(ctx, r, facts)
+		settled, done, err := in.readRaw(ctx, r, facts)
+		if !done && err == nil {
+			settled, err = in.readOne(ctx, r, facts)
+		}
 		if again = nil; !settled {
 			again = []int{in.seats[0].call}
 		}
