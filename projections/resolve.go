@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/icecore-catalog/icecore/internal/ids"
 )
@@ -44,9 +45,9 @@ var ErrResolverClosed = errors.New("the resolver is closed")
 // server, the cheaper each call. A full statement doesn't wait, nor does anybody
 // behind a statement that hangs.
 type SharedResolver struct {
-	db     Querier
-	lender lender // db, if it lends connections
-	opts   Options
+	db   Querier
+	raw  *pgxpool.Pool // db, where its connections may be asked in binary form
+	opts Options
 
 	warehouses sync.Map // ids.ID → *knownWarehouse, right for ever for its mark
 
@@ -79,8 +80,7 @@ func NewResolver(db Querier, opts Options) *SharedResolver {
 	if opts.Overdue <= 0 {
 		opts.Overdue = 25 * time.Millisecond
 	}
-	connections, _ := db.(lender)
-	return &SharedResolver{db: db, lender: connections, opts: opts, idle: make(chan struct{})}
+	return &SharedResolver{db: db, raw: forRaw(db), opts: opts, idle: make(chan struct{})}
 }
 
 // PrepareConn keeps the planner of a reading connection from scans and hash

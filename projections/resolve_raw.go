@@ -16,9 +16,17 @@ import (
 	"github.com/icecore-catalog/icecore/catalog"
 )
 
-// lender lends connections; [pgxpool.Pool] does.
-type lender interface {
-	Acquire(ctx context.Context) (*pgxpool.Conn, error)
+// forRaw returns the pool if its connections are ones for [arguments.readRaw]: not
+// of another mode (a pooler stands between), and not traced; else nil.
+func forRaw(db Querier) *pgxpool.Pool {
+	pool, ok := db.(*pgxpool.Pool)
+	if !ok {
+		return nil
+	}
+	if c := pool.Config().ConnConfig; c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || c.Tracer != nil {
+		return nil
+	}
+	return pool
 }
 
 const (
@@ -31,22 +39,19 @@ var allBinary = []int16{pgtype.BinaryFormatCode}
 
 // readRaw is readOne on a connection's prepared statement, with parameters and
 // columns in their binary form: to plan how to encode seven values and to decode
-// nineteen, anew for each request, costs a lone one a tenth of its time. It reports
-// false if this is not the place for it: the connection is of another mode
-// (a pooler) or is traced, or the server refused, and readOne will hear why.
+// nineteen, anew for each request, costs a lone one a tenth of its time. done is
+// false if this is not the way for the request, or the server refused it, and
+// readOne will hear why.
 func (a *arguments) readRaw(ctx context.Context, r *SharedResolver, facts [][]Facts) (settled, done bool, err error) {
-	if r.lender == nil || a.spelling[0] {
+	if r.raw == nil || a.spelling[0] {
 		return false, false, nil
 	}
-	pooled, err := r.lender.Acquire(ctx)
+	pooled, err := r.raw.Acquire(ctx)
 	if err != nil {
 		return false, true, err
 	}
 	defer pooled.Release()
 	conn := pooled.Conn()
-	if c := conn.Config(); c.DefaultQueryExecMode != pgx.QueryExecModeCacheStatement || c.Tracer != nil {
-		return false, false, nil
-	}
 	row, err := a.askRaw(ctx, conn)
 	var refused *pgconn.PgError
 	switch {

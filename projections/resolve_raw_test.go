@@ -62,9 +62,18 @@ func TestALoneAnswerIsThatOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t)
+	asked := 0
 	for _, conn := range w.db.App.AcquireAllIdle(t.Context()) {
+		var here int
+		if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_prepared_statements WHERE name = 'icecore_resolve_one'").Scan(&here); err != nil {
+			t.Fatal(err)
+		}
+		asked += here
 		_, _ = conn.Exec(t.Context(), "DEALLOCATE icecore_resolve_one", pgx.QueryExecModeSimpleProtocol) // where it is there
 		conn.Release()
+	}
+	if asked == 0 {
+		t.Error("no connection was asked in binary form: two of one kind were compared")
 	}
 	same(t)
 	if _, err := w.db.Owner.Exec(t.Context(), "DROP TABLE rm.tabular; ALTER TABLE rm.was RENAME TO tabular"); err != nil {
